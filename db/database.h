@@ -1,0 +1,82 @@
+// The tuning database: one SQLite file in WAL mode. Measurements are appended, winners are a query over them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/layout.h"
+#include "db/trial.h"
+
+namespace wavetune::db {
+
+enum class OpenMode {
+  read_only,   ///< must exist
+  read_write,  ///< must exist
+  create,      ///< created when absent, migrated when older
+};
+
+struct TrialFilter {
+  std::optional<std::string> op;
+  std::optional<Outcome> outcome;
+  std::optional<Environment> environment;
+};
+
+struct StoredTrial {
+  Trial trial;
+  Environment environment;
+};
+
+struct StoredWinner {
+  Winner winner;
+  Environment environment;
+};
+
+/// Thread-safe: calls are serialised inside. One writer at a time across processes (SQLite's lock, waited for up to 10 s).
+/// All methods throw Error: incompatible (newer schema), bad_data (not SQLite, corrupt), not_found, io.
+class Database {
+ public:
+  static Database open(const std::filesystem::path& path, OpenMode mode);
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  /// Appends; durable when the call returns.
+  void add_trial(const Environment& environment, const Trial& trial);
+  std::vector<StoredTrial> trials(const TrialFilter& filter = {}) const;
+  std::int64_t count_trials() const;
+  /// Configurations of `problem` that already have an outcome in this environment with these sources (resume).
+  std::vector<Trial> trials_of(const Environment& environment, const Problem& problem, std::string_view source_hash) const;
+
+  /// Says that `source_hash` is what the templates of `op` are now; winners of other hashes stop counting.
+  void set_current_source(std::string_view op, std::string_view source_hash);
+  std::optional<std::string> current_source(std::string_view op) const;
+
+  /// Fastest ok trial of exactly this problem, made in `environment` with the op's current sources.
+  std::optional<Winner> winner(const Environment& environment, const Problem& problem) const;
+  /// All winners of an environment, of one op when given.
+  std::vector<Winner> winners(const Environment& environment, std::string_view op = {}) const;
+  std::vector<StoredWinner> all_winners() const;
+  std::vector<Environment> environments() const;
+
+  void put_layout(const Environment& environment, const Layout& layout);
+  /// The newest layout stored for this model, device count and objective.
+  std::optional<Layout> layout(const Environment& environment, std::string_view model_id, int devices, Objective objective) const;
+  /// Newest of any objective.
+  std::optional<Layout> latest_layout(const Environment& environment, std::string_view model_id, int devices) const;
+  std::vector<std::pair<Environment, Layout>> layouts() const;
+
+  int schema_version() const;
+  const std::filesystem::path& path() const;
+
+ private:
+  class Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wavetune::db

@@ -1,0 +1,78 @@
+// A measurement and its circumstances: the rows of the database as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/problem.h"
+
+namespace wavetune::db {
+
+/// On what a trial was made. Two trials compare only when these are equal.
+struct Environment {
+  std::string device;            ///< marketing name, e.g. "AMD Instinct MI355X"
+  std::string arch;              ///< "gfx950", "sm_90", "cpu-x86-64-v4"
+  int cu_count = 0;              ///< compute units (SMs, cores) the device shows
+  std::string driver;            ///< provider and version of the driver or runtime library
+  std::string compiler;          ///< "hiprtc", "nvrtc", "g++"
+  std::string compiler_version;  ///< "7.2"
+
+  auto operator<=>(const Environment&) const = default;
+};
+
+/// How a trial ended. Only `ok` carries a time and can win.
+enum class Outcome {
+  ok,
+  compile_error,    ///< the compiler rejected the source
+  compile_crash,    ///< the compiler died
+  compile_timeout,  ///< the compiler took longer than allowed
+  resource_limit,   ///< the code object needs more registers, LDS or threads than the device has
+  launch_error,     ///< the driver refused the launch
+  fault,            ///< the measuring process died (memory fault, sanitizer report)
+  timeout,          ///< the kernel did not come back in time
+  wrong,            ///< ran, but the numbers differ from the reference
+};
+inline constexpr Outcome all_outcomes[] = {
+    Outcome::ok,           Outcome::compile_error, Outcome::compile_crash, Outcome::compile_timeout, Outcome::resource_limit,
+    Outcome::launch_error, Outcome::fault,         Outcome::timeout,       Outcome::wrong};
+
+std::string_view to_string(Outcome outcome);
+/// Inverse of to_string; nothing for an unknown word.
+std::optional<Outcome> outcome_from_string(std::string_view word);
+
+/// What the code object says of itself; absent where the target does not tell (CPU).
+struct Resources {
+  std::optional<int> vgpr, agpr, sgpr;
+  std::optional<int> lds_bytes, scratch_bytes, spills;
+
+  bool operator==(const Resources&) const = default;
+};
+
+/// One configuration, tried once.
+struct Trial {
+  Problem problem;
+  Config config;
+  std::string source_hash;         ///< content hash of the template's sources; a trial of other sources cannot win
+  Outcome outcome = Outcome::ok;
+  double median_us = 0;            ///< over samples_us; 0 unless outcome is ok
+  std::vector<double> samples_us;  ///< one launch each, in the order measured
+  double compile_ms = 0;
+  double max_error = 0;            ///< worst deviation from the reference, in units of the tolerance (1 = at the limit)
+  Resources resources;
+  std::string error;               ///< compiler log or driver text when outcome is not ok
+  std::string created_at;          ///< ISO 8601 UTC; filled by Database::add_trial when empty
+};
+
+/// The best `ok` trial of a problem in one environment with current sources.
+struct Winner {
+  Problem problem;
+  Config config;
+  double median_us = 0;
+  Resources resources;
+  std::string source_hash;
+};
+
+}  // namespace wavetune::db

@@ -1,0 +1,139 @@
+// GLM-5.2's forward pass as data: a list of operator calls with their shapes, for one rank of a tensor-parallel group.
+// `tune` reads it to know which shapes to tune, `serve` to know what to launch, so a shape cannot be served that the tuner
+// did not see.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "db/problem.h"
+#include "model/config.h"
+#include "templates/dtype.h"
+#include "templates/operator.h"
+
+namespace wavetune::model {
+
+/// Numbers that are known only when a step runs (or is costed).
+enum class Symbol {
+  one,      ///< the constant 1
+  tokens,   ///< tokens of all sequences in this step
+  samples,  ///< rows that need logits (one for each sequence that samples in this step)
+  context,  ///< longest context in this step, rounded up to a bucket
+  slots,    ///< capacity of the paged cache in tokens (pages x page size)
+};
+
+/// factor x symbol.
+struct Extent {
+  std::int64_t factor = 1;
+  Symbol symbol = Symbol::one;
+};
+
+/// Values for the symbols.
+struct StepShape {
+  std::int64_t tokens = 1;
+  std::int64_t samples = 1;
+  std::int64_t context = 1;
+  std::int64_t slots = 1;
+  std::int64_t value(Symbol symbol) const;
+  std::int64_t value(const Extent& extent) const { return extent.factor * value(extent.symbol); }
+};
+
+enum class Storage {
+  activation,  ///< scratch, valid within one step
+  weight,      ///< filled once at load, by `weights` below
+  cache,       ///< paged KV state, survives between steps; row = slot
+  input,       ///< metadata that the engine writes before a step (token ids, positions, slots, block tables)
+  output,      ///< read by the engine after a step
+};
+
+/// rows x cols elements.
+struct Buffer {
+  std::string name;
+  Storage storage = Storage::activation;
+  templates::DType dtype = templates::DType::f32;
+  Extent rows;
+  Extent cols;
+};
+
+/// A view into a buffer; strides in elements, as templates::View. A stride of -1 stands for the step's `context`.
+struct Ref {
+  int buffer = -1;
+  std::int64_t offset = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+
+/// One operator call. `dims` gives every dimension of the problem; those with a symbol are known at run time.
+struct OpCall {
+  std::string op;     ///< templates::Operator name, or "all_reduce" / "gather_logits" (runtime/comm)
+  std::string label;  ///< "layers.3.self_attn.o_proj": for logs, profiles and cost tables
+  std::string dtype;
+  std::vector<std::pair<std::string, Extent>> dims;
+  std::vector<Ref> operands;  ///< in the order of Operator::operands
+  templates::Scalars scalars;
+
+  db::Problem problem(const StepShape& shape) const;
+};
+
+/// How a weight buffer is made from checkpoint tensors for this rank: parts are placed one below the other.
+struct WeightPart {
+  std::string tensor;               ///< checkpoint name
+  std::int64_t tensor_rows = 0;     ///< full shape in the checkpoint (1 row for vectors)
+  std::int64_t tensor_cols = 0;
+  std::int64_t row_begin = 0, row_end = 0;  ///< this rank's slice
+  std::int64_t col_begin = 0, col_end = 0;
+  std::int64_t destination_row = 0;  ///< where the slice goes in the buffer
+  bool transpose = false;            ///< store the slice transposed (absorbed W_UK)
+};
+
+struct Weight {
+  int buffer = -1;
+  std::vector<WeightPart> parts;
+};
+
+/// Names of the buffers that the engine writes and reads (Storage::input and ::output). See program.cpp for their shapes.
+struct ProgramInputs {
+  int token_ids = -1;     ///< i32 [tokens]
+  int positions = -1;     ///< i32 [tokens]
+  int slots = -1;         ///< i32 [tokens]: cache slot that each token's state goes to
+  int sequence = -1;      ///< i32 [tokens]: row of the block table
+  int block_table = -1;   ///< i32 [samples-independent: max sequences, pages per sequence]
+  int sample_rows = -1;   ///< i32 [samples]: which token rows need logits
+  int logits = -1;        ///< f32 [samples, vocab / tp]: this rank's shard (output)
+};
+
+struct Program {
+  ModelConfig config;
+  int tp = 1;
+  int page_size = 16;
+  std::vector<Buffer> buffers;
+  std::vector<Weight> weights;
+  std::vector<OpCall> calls;
+  ProgramInputs io;
+
+  std::int64_t weight_bytes() const;             ///< of one rank
+  std::int64_t cache_bytes_per_token() const;    ///< of one rank
+  std::int64_t activation_bytes(const StepShape& largest) const;
+};
+
+struct ProgramOptions {
+  int tp = 1;
+  int page_size = 16;
+  std::int64_t max_sequences = 64;
+  std::int64_t max_context = 4096;
+};
+
+/// Throws Error usage when `tp` does not divide the heads, experts' and dense intermediate size, or vocabulary: the message
+/// names the number that it does not divide and the degrees that work.
+Program build_program(const ModelConfig& config, const ProgramOptions& options);
+
+/// Tensor-parallel degrees <= `devices` that divide `devices` and that build_program accepts.
+std::vector<int> valid_tp_degrees(const ModelConfig& config, int devices);
+
+/// The distinct problems of a program at the given step shapes, with how often each occurs in a step.
+std::map<db::Problem, int> problems_of(const Program& program, const StepShape& shape);
+
+}  // namespace wavetune::model

@@ -1,0 +1,149 @@
+// What an operator family is, seen from outside: its shapes, parameter space, kernels, reference and cost. Adding an operator
+// means adding a folder that implements this and registers itself; search, measurement, database and serving follow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/problem.h"
+#include "templates/dtype.h"
+#include "templates/host_tensor.h"
+#include "templates/space.h"
+
+namespace wavetune::templates {
+
+using db::Config;
+using db::Problem;
+
+/// What a kernel may assume of a device.
+struct DeviceLimits {
+  std::string arch;              ///< "gfx950", "sm_90", "cpu-..."
+  int wave_size = 64;
+  int max_block_threads = 1024;
+  int lds_bytes = 65536;         ///< per block
+  int cu_count = 1;
+};
+
+enum class Role { input, output, inout, workspace };
+
+/// One tensor argument. Its shape is [batch, rows, cols], dense unless the caller gives strides.
+struct OperandSpec {
+  std::string name;
+  Role role = Role::input;
+  DType dtype = DType::f32;
+  std::int64_t batch = 1;
+  std::int64_t rows = 1;
+  std::int64_t cols = 1;
+  std::int64_t count() const { return batch * rows * cols; }
+};
+
+/// Where an operand lives at launch. Strides in elements; `data` points at element [0,0,0].
+struct View {
+  void* data = nullptr;
+  std::int64_t row_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+
+/// Numbers that do not change which kernel is best (eps, scale, theta), by name.
+using Scalars = std::map<std::string, double, std::less<>>;
+
+/// Everything a launch needs: `problem` holds the dimensions of this very call (its m may differ from the m that the
+/// configuration was tuned at), `operands` are in the order of Operator::operands, `workspace` has workspace_bytes bytes.
+struct Call {
+  const Problem* problem = nullptr;
+  std::span<const View> operands;
+  const Scalars* scalars = nullptr;
+  void* workspace = nullptr;
+};
+
+/// One kernel launch. `params` is the kernel's single parameter struct, by value.
+struct Launch {
+  std::string kernel;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t lds_bytes = 0;  ///< dynamic LDS
+  std::vector<std::byte> params;
+};
+
+/// Bytes a launch must move and operations it must do: the roofline's inputs, counted once per tensor that is needed.
+struct Cost {
+  double bytes = 0;
+  double flops = 0;
+};
+
+/// How far an output may be from the reference: |x - ref| <= absolute + relative * |ref|.
+struct Tolerance {
+  double absolute = 1e-5;
+  double relative = 1e-4;
+};
+
+/// Result of comparing outputs with the reference.
+struct Comparison {
+  double worst = 0;     ///< largest deviation in units of the tolerance; <= 1 passes, NaN in the output gives infinity
+  std::string message;  ///< where the worst one is, when it does not pass
+  bool passes() const { return worst <= 1.0; }
+};
+
+/// Stateless and shared: all methods are const and thread-safe.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual std::vector<DType> dtypes() const = 0;
+  /// Checks dims and dtype of a problem. Throws Error usage naming what is missing or out of range.
+  virtual void check(const Problem& problem) const = 0;
+
+  virtual std::vector<OperandSpec> operands(const Problem& problem) const = 0;
+  /// Scalars with the values used when tuning.
+  virtual Scalars default_scalars(const Problem&) const { return {}; }
+
+  virtual Space space(const Problem& problem, const DeviceLimits& limits) const = 0;
+  /// A valid configuration that works everywhere: used when nothing is tuned.
+  virtual Config default_config(const Problem& problem, const DeviceLimits& limits) const = 0;
+
+  /// The kernel file(s) below the repository that make up the source, without the prelude.
+  virtual std::vector<std::string> source_files() const = 0;
+  /// The constants that the source sees as wavetune::cfg::NAME (constexpr int). Must not depend on m, so that one code
+  /// object serves all batch sizes.
+  virtual db::NamedInts constants(const Problem& problem, const Config& config) const = 0;
+
+  virtual std::int64_t workspace_bytes(const Problem&, const Config&) const { return 0; }
+  virtual std::vector<Launch> launches(const Config& config, const Call& call) const = 0;
+
+  /// Fills the inputs (and inouts) with data that makes mistakes visible. `tensors` is in operand order, allocated.
+  virtual void fill(const Problem& problem, std::mt19937_64& random, std::span<HostTensor> tensors) const = 0;
+  /// Computes outputs and inouts in place in plain, obviously right code, accumulating in double.
+  virtual void reference(const Problem& problem, const Scalars& scalars, std::span<HostTensor> tensors) const = 0;
+  virtual Tolerance tolerance(const Problem& problem) const = 0;
+  /// Compares what a kernel wrote with what reference() wrote. The default compares outputs and inouts element by element.
+  virtual Comparison compare(const Problem& problem, std::span<const HostTensor> got,
+                             std::span<const HostTensor> expected) const;
+
+  virtual Cost cost(const Problem& problem) const = 0;
+};
+
+/// Content hash of everything that decides what a kernel of this operator computes: its sources, the preludes, and its space's
+/// version. A trial made with another hash does not win.
+std::string source_hash(const Operator& op);
+
+/// Constants and kernel files: what follows the target's prelude in the translation unit.
+std::string kernel_source(const Operator& op, const Problem& problem, const Config& config);
+
+/// Name of the DType of a problem's dtype text: "bf16" or, with another output type, "bf16_f32" (input_output).
+struct InputOutput {
+  DType input;
+  DType output;
+};
+InputOutput split_dtype(std::string_view text);
+
+/// Dense views (row stride = cols, batch stride = rows * cols) over buffers in operand order.
+std::vector<View> dense_views(std::span<const OperandSpec> specs, std::span<void* const> buffers);
+
+}  // namespace wavetune::templates

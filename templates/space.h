@@ -1,0 +1,55 @@
+// A parameter space: named parameters with value lists, and the constraints that valid configurations meet.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "db/problem.h"
+
+namespace wavetune::templates {
+
+using db::Config;
+
+struct Parameter {
+  std::string name;
+  std::vector<std::int64_t> values;  ///< ascending; neighbours in the list are neighbours in the search
+};
+
+struct Constraint {
+  std::string description;  ///< in the reader's words, e.g. "A and B tiles fit in LDS"
+  std::function<bool(const Config&)> holds;
+};
+
+/// Small enough to be enumerated lazily: positions are mixed-radix numbers over the parameters' value indices.
+class Space {
+ public:
+  Space& add(std::string name, std::vector<std::int64_t> values);
+  Space& require(std::string description, std::function<bool(const Config&)> holds);
+
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<Constraint>& constraints() const { return constraints_; }
+
+  /// Points of the Cartesian product, valid or not.
+  std::uint64_t product_size() const;
+  /// The configuration at a position of the product, 0 <= position < product_size().
+  Config at(std::uint64_t position) const;
+
+  /// The first constraint that `config` breaks, or nothing when it is valid. A config with a missing or unknown parameter or
+  /// a value outside the list is reported in the same way.
+  std::optional<std::string> violation(const Config& config) const;
+  bool valid(const Config& config) const { return !violation(config).has_value(); }
+
+  /// All valid configurations, in position order. For spaces up to some 10^6 points.
+  std::vector<Config> enumerate() const;
+  /// Valid configurations that differ in one parameter by one step of its list (ordinal neighbours).
+  std::vector<Config> neighbours(const Config& config) const;
+
+ private:
+  std::vector<Parameter> parameters_;
+  std::vector<Constraint> constraints_;
+};
+
+}  // namespace wavetune::templates
