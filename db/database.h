@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "db/layout.h"
@@ -21,14 +23,16 @@ enum class OpenMode {
 };
 
 struct TrialFilter {
-  std::optional<std::string> op;
-  std::optional<Outcome> outcome;
-  std::optional<Environment> environment;
+  std::optional<std::string> op = {};
+  std::optional<Outcome> outcome = {};
+  std::optional<Environment> environment = {};
+  bool only_winners = false;
 };
 
 struct StoredTrial {
   Trial trial;
   Environment environment;
+  bool winner = false;  ///< it wins now
 };
 
 struct StoredWinner {
@@ -36,8 +40,28 @@ struct StoredWinner {
   Environment environment;
 };
 
-/// Thread-safe: calls are serialised inside. One writer at a time across processes (SQLite's lock, waited for up to 10 s).
-/// All methods throw Error: incompatible (newer schema), bad_data (not SQLite, corrupt), not_found, io.
+struct OutcomeCount {
+  Environment environment;
+  std::string op;
+  Outcome outcome = Outcome::ok;
+  std::int64_t count = 0;
+};
+
+/// What one database has to give to another.
+struct Contents {
+  std::vector<std::pair<std::string, std::string>> sources;  ///< op, source hash
+  std::vector<StoredTrial> trials;
+  std::vector<std::pair<Environment, Layout>> layouts;
+};
+
+struct MergeCounts {
+  std::int64_t trials_added = 0, trials_known = 0;
+  std::int64_t layouts_added = 0, layouts_known = 0;
+};
+
+/// Thread-safe: calls are serialised inside. One writer at a time across processes (SQLite's lock, waited for up to 10
+/// s). A file on a network file system is kept in rollback journal mode, with a warning (sqlite/journal.h). All methods
+/// throw Error: incompatible (newer schema), bad_data (not SQLite, corrupt), not_found, io.
 class Database {
  public:
   static Database open(const std::filesystem::path& path, OpenMode mode);
@@ -45,16 +69,24 @@ class Database {
   Database& operator=(Database&&) noexcept;
   ~Database();
 
-  /// Appends; durable when the call returns.
+  /// Appends; durable when the call returns. Throws Error internal for an ok trial without a positive, finite median.
   void add_trial(const Environment& environment, const Trial& trial);
+  /// In the order in which they were added.
   std::vector<StoredTrial> trials(const TrialFilter& filter = {}) const;
+  /// Same, one at a time; `visit` must not call this database.
+  void visit_trials(const TrialFilter& filter, const std::function<void(const StoredTrial&)>& visit) const;
   std::int64_t count_trials() const;
+  std::vector<OutcomeCount> outcome_counts() const;
   /// Configurations of `problem` that already have an outcome in this environment with these sources (resume).
-  std::vector<Trial> trials_of(const Environment& environment, const Problem& problem, std::string_view source_hash) const;
+  std::vector<Trial> trials_of(const Environment& environment, const Problem& problem,
+                               std::string_view source_hash) const;
 
   /// Says that `source_hash` is what the templates of `op` are now; winners of other hashes stop counting.
   void set_current_source(std::string_view op, std::string_view source_hash);
   std::optional<std::string> current_source(std::string_view op) const;
+
+  /// All operators with a current source hash.
+  std::vector<std::pair<std::string, std::string>> sources() const;
 
   /// Fastest ok trial of exactly this problem, made in `environment` with the op's current sources.
   std::optional<Winner> winner(const Environment& environment, const Problem& problem) const;
@@ -65,10 +97,17 @@ class Database {
 
   void put_layout(const Environment& environment, const Layout& layout);
   /// The newest layout stored for this model, device count and objective.
-  std::optional<Layout> layout(const Environment& environment, std::string_view model_id, int devices, Objective objective) const;
+  std::optional<Layout> layout(const Environment& environment, std::string_view model_id, int devices,
+                               Objective objective) const;
   /// Newest of any objective.
   std::optional<Layout> latest_layout(const Environment& environment, std::string_view model_id, int devices) const;
   std::vector<std::pair<Environment, Layout>> layouts() const;
+
+  /// Adds what is not there yet, in one transaction. A trial is known when one of the same environment, problem,
+  /// configuration, source hash, outcome, time and creation is there; a layout when environment, model, devices,
+  /// objective, degrees and creation are. Source hashes are taken only for operators that have none here: our own
+  /// templates are the truth here.
+  MergeCounts merge(const Contents& contents);
 
   int schema_version() const;
   const std::filesystem::path& path() const;

@@ -60,7 +60,8 @@ struct Trial {
   double median_us = 0;            ///< over samples_us; 0 unless outcome is ok
   std::vector<double> samples_us;  ///< one launch each, in the order measured
   double compile_ms = 0;
-  double max_error = 0;            ///< worst deviation from the reference, in units of the tolerance (1 = at the limit)
+  double max_error = 0;            ///< worst deviation from the reference, in units of the tolerance (1 = at the limit);
+                                   ///< not finite: stored as infinity
   Resources resources;
   std::string error;               ///< compiler log or driver text when outcome is not ok
   std::string created_at;          ///< ISO 8601 UTC; filled by Database::add_trial when empty

@@ -53,10 +53,22 @@ struct ModelConfig {
   std::int64_t latent_dim() const { return kv_lora_rank + qk_rope_head_dim; }
 };
 
-/// Reads DIR/config.json (and generation_config.json's eos ids when present). Throws Error: not_found (no folder or file),
-/// bad_data (not JSON, a field missing or of the wrong type, named), incompatible (another architecture, or a feature of
-/// this one that is not supported, named).
+/// The epsilon of q_a_layernorm, kv_a_layernorm and the indexer's k_norm. transformers builds these three with their
+/// class default instead of config.json's rms_norm_eps (modeling_glm_moe_dsa.py), and config.json has no field for it.
+inline constexpr double inner_norm_eps = 1e-6;
+
+/// Reads DIR/config.json (and generation_config.json's eos ids when present). Throws Error: not_found (no folder or
+/// file), bad_data (not JSON, a field missing or of the wrong type, named), incompatible (another architecture, or a
+/// feature of this one that is not supported, named).
 ModelConfig load_config(const std::filesystem::path& model_directory);
+/// The same from the text of a config.json; `name` becomes ModelConfig::name and is named in errors.
 ModelConfig config_from_json(std::string_view text, std::string_view name);
+
+/// zai-org/GLM-5.2 in BF16, built in: shapes and layouts can be worked out without the 1.5 TB of weights.
+ModelConfig glm_5_2_config();
+
+/// What --model names: a folder that holds config.json, or a built-in preset ("glm-5.2"; a folder of that name goes
+/// first). Throws Error not_found that lists the presets, and whatever load_config throws.
+ModelConfig resolve_model(const std::string& model_argument);
 
 }  // namespace wavetune::model

@@ -1,6 +1,6 @@
 // GLM-5.2's forward pass as data: a list of operator calls with their shapes, for one rank of a tensor-parallel group.
-// `tune` reads it to know which shapes to tune, `serve` to know what to launch, so a shape cannot be served that the tuner
-// did not see.
+// `tune` reads it to know which shapes to tune, `serve` to know what to launch, so a shape cannot be served that the
+// tuner did not see.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct Ref {
 
 /// One operator call. `dims` gives every dimension of the problem; those with a symbol are known at run time.
 struct OpCall {
-  std::string op;     ///< templates::Operator name, or "all_reduce" / "gather_logits" (runtime/comm)
+  std::string op;     ///< templates::Operator name; "all_reduce" (operands: partial, out) is launched by runtime/comm
   std::string label;  ///< "layers.3.self_attn.o_proj": for logs, profiles and cost tables
   std::string dtype;
   std::vector<std::pair<std::string, Extent>> dims;
@@ -78,10 +78,11 @@ struct OpCall {
   db::Problem problem(const StepShape& shape) const;
 };
 
-/// How a weight buffer is made from checkpoint tensors for this rank: parts are placed one below the other.
+/// How a weight buffer is made from checkpoint tensors for this rank: parts are placed one below the other. Together
+/// they cover the buffer exactly once.
 struct WeightPart {
-  std::string tensor;               ///< checkpoint name
-  std::int64_t tensor_rows = 0;     ///< full shape in the checkpoint (1 row for vectors)
+  std::string tensor;            ///< checkpoint name
+  std::int64_t tensor_rows = 0;  ///< full shape in the checkpoint (1 row for vectors)
   std::int64_t tensor_cols = 0;
   std::int64_t row_begin = 0, row_end = 0;  ///< this rank's slice
   std::int64_t col_begin = 0, col_end = 0;
@@ -94,40 +95,59 @@ struct Weight {
   std::vector<WeightPart> parts;
 };
 
-/// Names of the buffers that the engine writes and reads (Storage::input and ::output). See program.cpp for their shapes.
+/// Buffers that the engine writes before a step (Storage::input) and reads after it (Storage::output).
+///
+/// All tokens of a step, decode and prefill chunks mixed, form one ragged batch of T = `tokens` rows. Position s of a
+/// sequence lives in cache slot block_table[sequence][s / page_size] * page_size + s % page_size, in every cache
+/// buffer.
 struct ProgramInputs {
-  int token_ids = -1;     ///< i32 [tokens]
-  int positions = -1;     ///< i32 [tokens]
-  int slots = -1;         ///< i32 [tokens]: cache slot that each token's state goes to
-  int sequence = -1;      ///< i32 [tokens]: row of the block table
-  int block_table = -1;   ///< i32 [samples-independent: max sequences, pages per sequence]
-  int sample_rows = -1;   ///< i32 [samples]: which token rows need logits
-  int logits = -1;        ///< f32 [samples, vocab / tp]: this rank's shard (output)
+  int token_ids = -1;    ///< i32 [tokens]
+  int positions = -1;    ///< i32 [tokens]
+  int slots = -1;        ///< i32 [tokens]: cache slot that each token's state goes to; -1 stores nothing
+  int sequence = -1;     ///< i32 [tokens]: row of the block table
+  int block_table = -1;  ///< i32 [max_sequences, ceil(max_context / page_size)]: physical page numbers
+  int sample_rows = -1;  ///< i32 [samples]: which token rows need logits
+  int logits = -1;       ///< f32 [samples, vocab / tp]: this rank's shard (output)
 };
 
 struct Program {
   ModelConfig config;
   int tp = 1;
+  int rank = 0;
   int page_size = 16;
   std::vector<Buffer> buffers;
   std::vector<Weight> weights;
   std::vector<OpCall> calls;
   ProgramInputs io;
 
-  std::int64_t weight_bytes() const;             ///< of one rank
-  std::int64_t cache_bytes_per_token() const;    ///< of one rank
+  std::int64_t weight_bytes() const;           ///< of one rank
+  std::int64_t cache_bytes_per_token() const;  ///< of one rank
+  /// Scratch, inputs and outputs of one rank for steps up to `largest`, each buffer rounded up to `buffer_alignment`.
   std::int64_t activation_bytes(const StepShape& largest) const;
+  static constexpr std::int64_t buffer_alignment = 256;
 };
 
 struct ProgramOptions {
   int tp = 1;
+  int rank =
+      0;  ///< whose weight slices `weights` describes, 0 <= rank < tp; calls and shapes are the same on every rank
   int page_size = 16;
   std::int64_t max_sequences = 64;
   std::int64_t max_context = 4096;
 };
 
-/// Throws Error usage when `tp` does not divide the heads, experts' and dense intermediate size, or vocabulary: the message
-/// names the number that it does not divide and the degrees that work.
+/// One step:
+///
+///     embedding -> residual; per layer: attention (program_attention.cpp), dense or sparse MLP (program_mlp.cpp), each
+///     ending in x = sum over ranks; rmsnorm adds x to the residual stream; last norm -> gather sample_rows -> lm_head.
+///
+/// Attention heads, the experts' and dense inner dimension and lm_head's vocabulary are split over the ranks; indexer,
+/// router, norms and embedding are replicated. With tp > 1 the partial sums alternate between two buffers, so that a
+/// rank may write its next one while others still read the last. With tp == 1 there is no all_reduce call. The sampler
+/// is not part of the program. MTP layers of the checkpoint are left out.
+///
+/// Throws Error usage when `tp` does not divide the heads, experts' and dense intermediate size, or vocabulary: the
+/// message names the number that it does not divide and the degrees that work.
 Program build_program(const ModelConfig& config, const ProgramOptions& options);
 
 /// Tensor-parallel degrees <= `devices` that divide `devices` and that build_program accepts.

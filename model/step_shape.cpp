@@ -4,11 +4,16 @@ namespace wavetune::model {
 
 std::int64_t StepShape::value(Symbol symbol) const {
   switch (symbol) {
-    case Symbol::one: return 1;
-    case Symbol::tokens: return tokens;
-    case Symbol::samples: return samples;
-    case Symbol::context: return context;
-    case Symbol::slots: return slots;
+    case Symbol::one:
+      return 1;
+    case Symbol::tokens:
+      return tokens;
+    case Symbol::samples:
+      return samples;
+    case Symbol::context:
+      return context;
+    case Symbol::slots:
+      return slots;
   }
   return 0;
 }

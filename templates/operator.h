@@ -110,7 +110,10 @@ class Operator {
 
   /// The kernel file(s) below the repository that make up the source, without the prelude.
   virtual std::vector<std::string> source_files() const = 0;
-  /// The constants that the source sees as wavetune::cfg::NAME (constexpr int). Must not depend on m, so that one code
+  /// Part of source_hash: raised when launches(), the meaning of a parameter, or the reference changes without a change in
+  /// the kernel files.
+  virtual int version() const { return 1; }
+  /// The constants that the source sees as cfg::NAME (constexpr int). Must not depend on m, so that one code
   /// object serves all batch sizes.
   virtual db::NamedInts constants(const Problem& problem, const Config& config) const = 0;
 
@@ -129,8 +132,8 @@ class Operator {
   virtual Cost cost(const Problem& problem) const = 0;
 };
 
-/// Content hash of everything that decides what a kernel of this operator computes: its sources, the preludes, and its space's
-/// version. A trial made with another hash does not win.
+/// Content hash of everything that decides what a kernel of this operator computes: its sources, the preludes, and
+/// Operator::version(). A trial made with another hash does not win.
 std::string source_hash(const Operator& op);
 
 /// Constants and kernel files: what follows the target's prelude in the translation unit.

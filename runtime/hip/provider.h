@@ -1,4 +1,11 @@
 // Which HIP is used: AMD's, one over the CUDA driver, or one over the CPU; and what its devices are.
+//
+// Environment variables of runtime/hip:
+//   WAVETUNE_ROCM_PATH     where libamdhip64 and libhiprtc are looked for first (in its lib/); then ROCM_PATH
+//   WAVETUNE_CPU_CXX       compiler of the CPU device's kernels instead of g++ or clang++
+//   WAVETUNE_CPU_SANITIZE  "address": the CPU device's kernels are compiled with AddressSanitizer (see
+//                          process::sanitizer_environment() for what a process that loads them needs)
+//   WAVETUNE_CPU_MEMORY    memory of each CPU device ("256M", "4G") instead of an even share of 3/4 of the machine's
 #pragma once
 
 #include <memory>
@@ -16,8 +23,8 @@ namespace wavetune::hip {
 enum class ProviderKind { amd, cuda, cpu };
 std::string_view to_string(ProviderKind kind);
 
-/// `--device auto|hip|cuda|cpu[:N]`. For cpu, N is the number of devices to show (default 1); for hip and cuda, N limits how
-/// many of the devices are used (default all).
+/// `--device auto|hip|cuda|cpu[:N]`. For cpu, N is the number of devices to show (default 1); for hip and cuda, N
+/// limits how many of the devices are used (default all).
 struct DeviceSpec {
   std::optional<ProviderKind> kind;  ///< nothing: auto (AMD, then NVIDIA, then CPU)
   int count = 0;                     ///< 0: default
@@ -35,8 +42,8 @@ struct DeviceInfo {
   templates::DeviceLimits limits;
 };
 
-/// A filled function table and what fills it. Shared for the process's life: libraries are never unloaded, since HIP keeps
-/// threads of its own.
+/// A filled function table and what fills it. Shared for the process's life: libraries are never unloaded, since HIP
+/// keeps threads of its own.
 class Provider {
  public:
   virtual ~Provider() = default;

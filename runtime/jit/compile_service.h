@@ -37,8 +37,8 @@ struct CompileOptions {
   std::filesystem::path worker_executable;  ///< empty: this executable, started as `wavetune __compile-worker`
 };
 
-/// A pool of worker processes with a content-addressed cache in front. Thread-safe. A worker that dies or hangs fails one
-/// request and is replaced. Identical requests in flight share one result. The destructor ends all workers.
+/// A pool of worker processes with a content-addressed cache in front. Thread-safe. A worker that dies or hangs fails
+/// one request and is replaced. Identical requests in flight share one result. The destructor ends all workers.
 class CompileService {
  public:
   explicit CompileService(CompileOptions options);

@@ -1,0 +1,174 @@
+#include "db/commands/show.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "db/commands/table.h"
+#include "db/layout_json.h"
+
+namespace wavetune::db {
+namespace {
+
+/// op -> outcome -> trials.
+using Counts = std::map<std::string, std::map<Outcome, std::int64_t>>;
+
+struct Section {
+  Environment environment;
+  Counts counts;
+  std::vector<Trial> winners;
+};
+
+std::vector<Section> sections_of(const Database& database, std::string_view op) {
+  std::vector<Section> sections;
+  for (const Environment& environment : database.environments()) sections.push_back({environment, {}, {}});
+  const auto section_of = [&sections](const Environment& environment) {
+    return std::find_if(sections.begin(), sections.end(),
+                        [&](const Section& section) { return section.environment == environment; });
+  };
+  for (const OutcomeCount& count : database.outcome_counts()) {
+    const auto section = section_of(count.environment);
+    if (section != sections.end() && (op.empty() || op == count.op))
+      section->counts[count.op][count.outcome] = count.count;
+  }
+  TrialFilter filter;
+  filter.only_winners = true;
+  if (!op.empty()) filter.op = std::string(op);
+  for (StoredTrial& stored : database.trials(filter)) {
+    const auto section = section_of(stored.environment);
+    if (section != sections.end()) section->winners.push_back(std::move(stored.trial));
+  }
+  for (Section& section : sections) {
+    std::sort(section.winners.begin(), section.winners.end(),
+              [](const Trial& a, const Trial& b) { return a.problem < b.problem; });
+  }
+  return sections;
+}
+
+/// How far the samples lie apart, in per cent of the median.
+double spread_percent(const Trial& trial) {
+  if (trial.samples_us.empty() || trial.median_us <= 0) return 0;
+  const auto [low, high] = std::minmax_element(trial.samples_us.begin(), trial.samples_us.end());
+  return (*high - *low) / trial.median_us * 100;
+}
+
+std::string describe(const Environment& environment) {
+  return fmt::format("{} ({}, {} CUs), {}, {} {}", environment.device, environment.arch, environment.cu_count,
+                     environment.driver, environment.compiler, environment.compiler_version);
+}
+
+std::string describe(const std::map<Outcome, std::int64_t>& outcomes) {
+  std::string text;
+  for (const auto& [outcome, count] : outcomes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(outcome), count);
+  }
+  return text;
+}
+
+std::string layout_text(const Environment& environment, const Layout& layout) {
+  std::string text =
+      fmt::format("layout of {} on {} x {} for {}: TP {} x DP {}  ({})\n", layout.model_name, layout.devices,
+                  environment.device, to_string(layout.objective), layout.tp, layout.dp, layout.created_at);
+  Table table({{"TP", Align::right},
+               {"DP", Align::right},
+               {"decode tok/s", Align::right},
+               {"prefill tok/s", Align::right},
+               {"one stream tok/s", Align::right},
+               {"decode us", Align::right},
+               {"all-reduce us", Align::right},
+               {"measured", Align::right},
+               {"GB/device", Align::right},
+               {"remark"}});
+  for (const LayoutRow& row : layout.table) {
+    const bool chosen = row.tp == layout.tp && row.dp == layout.dp;
+    table.add({fmt::format("{}", row.tp), fmt::format("{}", row.dp), fmt::format("{:.1f}", row.decode_tokens_per_s),
+               fmt::format("{:.1f}", row.prefill_tokens_per_s), fmt::format("{:.1f}", row.single_stream_tokens_per_s),
+               fmt::format("{:.1f}", row.decode_step_us), fmt::format("{:.1f}", row.all_reduce_us),
+               fmt::format("{:.0f} %", row.measured_share * 100),
+               fmt::format("{:.2f}", row.memory_bytes_per_device / 1e9),
+               fmt::format("{}{}{}", chosen ? "chosen" : "", chosen && !row.reason.empty() ? "; " : "", row.reason)});
+  }
+  return text + table.text("  ") + '\n';
+}
+
+}  // namespace
+
+std::string show_as_text(const Database& database, std::string_view op) {
+  std::string text = fmt::format("{}: schema {}, {} trials\n\n", database.path().string(), database.schema_version(),
+                                 database.count_trials());
+  for (const Section& section : sections_of(database, op)) {
+    text += describe(section.environment) + '\n';
+    Table trials({{"trials of"}, {"outcomes"}});
+    for (const auto& [name, outcomes] : section.counts) trials.add({name, describe(outcomes)});
+    text += trials.empty() ? "  no trials\n" : trials.text("  ");
+    Table winners(
+        {{"winner of"}, {"us", Align::right}, {"spread", Align::right}, {"samples", Align::right}, {"configuration"}});
+    for (const Trial& trial : section.winners) {
+      winners.add({trial.problem.key(), fmt::format("{:.2f}", trial.median_us),
+                   fmt::format("{:.1f} %", spread_percent(trial)), fmt::format("{}", trial.samples_us.size()),
+                   to_text(trial.config)});
+    }
+    text += winners.empty() ? "  no winners: nothing ok with the current sources\n" : winners.text("  ");
+    text += '\n';
+  }
+  for (const auto& [environment, layout] : database.layouts()) text += layout_text(environment, layout);
+  return text;
+}
+
+std::string show_as_json(const Database& database, std::string_view op) {
+  using nlohmann::ordered_json;
+  const auto named = [](const NamedInts& values) {
+    ordered_json object = ordered_json::object();
+    for (const auto& [name, value] : values) object[name] = value;
+    return object;
+  };
+  ordered_json environments = ordered_json::array();
+  for (const Section& section : sections_of(database, op)) {
+    ordered_json trials = ordered_json::object();
+    for (const auto& [name, outcomes] : section.counts) {
+      for (const auto& [outcome, count] : outcomes) trials[name][std::string(to_string(outcome))] = count;
+    }
+    ordered_json winners = ordered_json::array();
+    for (const Trial& trial : section.winners) {
+      winners.push_back({{"problem", trial.problem.key()},
+                         {"op", trial.problem.op},
+                         {"dtype", trial.problem.dtype},
+                         {"dims", named(trial.problem.dims)},
+                         {"config", named(trial.config)},
+                         {"median_us", trial.median_us},
+                         {"samples_us", trial.samples_us},
+                         {"source_hash", trial.source_hash},
+                         {"created_at", trial.created_at}});
+    }
+    const Environment& environment = section.environment;
+    environments.push_back({{"device", environment.device},
+                            {"arch", environment.arch},
+                            {"cu_count", environment.cu_count},
+                            {"driver", environment.driver},
+                            {"compiler", environment.compiler},
+                            {"compiler_version", environment.compiler_version},
+                            {"trials", std::move(trials)},
+                            {"winners", std::move(winners)}});
+  }
+  ordered_json layouts = ordered_json::array();
+  for (const auto& [environment, layout] : database.layouts()) {
+    layouts.push_back({{"device", environment.device},
+                       {"model_id", layout.model_id},
+                       {"model_name", layout.model_name},
+                       {"devices", layout.devices},
+                       {"objective", to_string(layout.objective)},
+                       {"tp", layout.tp},
+                       {"dp", layout.dp},
+                       {"created_at", layout.created_at},
+                       {"table", ordered_json(rows_to_json(layout.table))}});
+  }
+  const ordered_json document = {{"path", database.path().string()},
+                                 {"schema_version", database.schema_version()},
+                                 {"environments", std::move(environments)},
+                                 {"layouts", std::move(layouts)}};
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace wavetune::db

@@ -1,0 +1,325 @@
+#include "db/database.h"
+
+#include <cmath>
+#include <mutex>
+
+#include "db/base/error.h"
+#include "db/rows.h"
+#include "db/schema.h"
+#include "db/sqlite/journal.h"
+#include "db/sqlite/transaction.h"
+
+namespace wavetune::db {
+namespace {
+
+sqlite::Access access_of(OpenMode mode) {
+  switch (mode) {
+    case OpenMode::read_only:
+      return sqlite::Access::read_only;
+    case OpenMode::read_write:
+      return sqlite::Access::read_write;
+    case OpenMode::create:
+      return sqlite::Access::create;
+  }
+  return sqlite::Access::read_only;
+}
+
+/// Ok trials need a time; and a time that is not finite has no place in an export.
+void check_times(const Trial& trial) {
+  for (const double sample : trial.samples_us) {
+    if (!std::isfinite(sample)) {
+      fail(ErrorKind::internal, "trial of {} with {} has the sample {} us", trial.problem.key(), to_text(trial.config),
+           sample);
+    }
+  }
+  if (trial.outcome == Outcome::ok && !(std::isfinite(trial.median_us) && trial.median_us > 0)) {
+    fail(ErrorKind::internal, "trial of {} with {} is ok but has the median {} us", trial.problem.key(),
+         to_text(trial.config), trial.median_us);
+  }
+}
+
+bool has_trial(sqlite::Connection& connection, std::int64_t environment, const Trial& trial) {
+  sqlite::Statement find(connection,
+                         "SELECT 1 FROM trials WHERE environment_id=?1 AND problem_id=?2 AND source_hash=?3 AND "
+                         "configuration=?4 AND outcome=?5 AND median_us=?6 AND created_at=?7");
+  return find
+      .bind(environment, problem_id(connection, trial.problem), trial.source_hash, to_text(trial.config),
+            to_string(trial.outcome), trial.median_us, trial.created_at)
+      .step();
+}
+
+bool has_layout(sqlite::Connection& connection, std::int64_t environment, const Layout& layout) {
+  sqlite::Statement find(
+      connection,
+      "SELECT 1 FROM layouts WHERE environment_id=?1 AND model_id=?2 AND devices=?3 AND objective=?4 AND "
+      "created_at=?5 AND tp=?6 AND dp=?7");
+  return find
+      .bind(environment, layout.model_id, layout.devices, to_string(layout.objective), layout.created_at, layout.tp,
+            layout.dp)
+      .step();
+}
+
+}  // namespace
+
+class Database::Impl {
+ public:
+  Impl(const std::filesystem::path& path, OpenMode mode) : connection(path, access_of(mode)) {
+    // Look before touching: a foreign or newer file must stay as it is, its journal mode included.
+    const int version = read_schema_version(connection);
+    if (mode == OpenMode::read_only || version > current_schema_version() ||
+        (version == 0 && mode != OpenMode::create)) {
+      require_current_schema(connection);
+    }
+    if (mode != OpenMode::read_only) {
+      sqlite::set_journal(connection);
+      migrate(connection);
+    }
+  }
+
+  mutable std::mutex mutex;
+  /// Reading queries need a connection that can prepare: const methods change nothing that a caller sees.
+  mutable sqlite::Connection connection;
+};
+
+Database Database::open(const std::filesystem::path& path, OpenMode mode) {
+  return Database(std::make_unique<Impl>(path, mode));
+}
+
+Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+void Database::add_trial(const Environment& environment, const Trial& trial) {
+  check_times(trial);
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  insert_trial(impl_->connection, environment, trial);
+  transaction.commit();
+}
+
+std::vector<StoredTrial> Database::trials(const TrialFilter& filter) const {
+  std::vector<StoredTrial> found;
+  visit_trials(filter, [&found](const StoredTrial& stored) { found.push_back(stored); });
+  return found;
+}
+
+void Database::visit_trials(const TrialFilter& filter, const std::function<void(const StoredTrial&)>& visit) const {
+  const std::scoped_lock lock(impl_->mutex);
+  std::int64_t environment = 0;
+  if (filter.environment) {
+    environment = find_environment(impl_->connection, *filter.environment);
+    if (environment == 0) return;
+  }
+  sqlite::Statement query(
+      impl_->connection,
+      fmt::format(
+          "SELECT {}, {}, t.id IN (SELECT id FROM winners) FROM trials t "
+          "JOIN environments e ON e.id = t.environment_id JOIN problems p ON p.id = t.problem_id "
+          "WHERE (?1 = '' OR p.op = ?1) AND (?2 = '' OR t.outcome = ?2) AND (?3 = 0 OR e.id = ?3) {}ORDER BY t.id",
+          EnvironmentColumns::names, TrialColumns::names,
+          filter.only_winners ? "AND t.id IN (SELECT id FROM winners) " : ""));
+  query.bind(filter.op.value_or(""), filter.outcome ? to_string(*filter.outcome) : std::string_view(), environment);
+  while (query.step()) {
+    constexpr int trial_at = EnvironmentColumns::count;
+    visit({TrialColumns::read(query, trial_at), EnvironmentColumns::read(query, 0),
+           query.integer(trial_at + TrialColumns::count) != 0});
+  }
+}
+
+std::int64_t Database::count_trials() const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection, "SELECT count(*) FROM trials");
+  query.step();
+  return query.integer(0);
+}
+
+std::vector<OutcomeCount> Database::outcome_counts() const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(
+      impl_->connection,
+      fmt::format("SELECT {}, p.op, t.outcome, count(*) FROM trials t "
+                  "JOIN environments e ON e.id = t.environment_id JOIN problems p ON p.id = t.problem_id "
+                  "GROUP BY e.id, p.op, t.outcome ORDER BY e.id, p.op, t.outcome",
+                  EnvironmentColumns::names));
+  std::vector<OutcomeCount> counts;
+  while (query.step()) {
+    constexpr int at = EnvironmentColumns::count;
+    const auto outcome = outcome_from_string(query.text(at + 1));
+    if (!outcome) continue;
+    counts.push_back({EnvironmentColumns::read(query, 0), query.text(at), *outcome, query.integer(at + 2)});
+  }
+  return counts;
+}
+
+std::vector<Trial> Database::trials_of(const Environment& environment, const Problem& problem,
+                                       std::string_view source_hash) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection,
+                          fmt::format("SELECT {} FROM trials t JOIN problems p ON p.id = t.problem_id "
+                                      "WHERE t.environment_id = ?1 AND p.op = ?2 AND p.dtype = ?3 AND p.dims = ?4 AND "
+                                      "t.source_hash = ?5 ORDER BY t.id",
+                                      TrialColumns::names));
+  query.bind(find_environment(impl_->connection, environment), problem.op, problem.dtype, to_text(problem.dims),
+             source_hash);
+  std::vector<Trial> found;
+  while (query.step()) found.push_back(TrialColumns::read(query, 0));
+  return found;
+}
+
+void Database::set_current_source(std::string_view op, std::string_view source_hash) {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  sqlite::Statement(impl_->connection,
+                    "INSERT INTO sources (op, current_hash) VALUES (?1, ?2) "
+                    "ON CONFLICT (op) DO UPDATE SET current_hash = excluded.current_hash")
+      .bind(op, source_hash)
+      .run();
+  transaction.commit();
+}
+
+std::optional<std::string> Database::current_source(std::string_view op) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection, "SELECT current_hash FROM sources WHERE op = ?1");
+  if (!query.bind(op).step()) return std::nullopt;
+  return query.text(0);
+}
+
+std::vector<std::pair<std::string, std::string>> Database::sources() const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection, "SELECT op, current_hash FROM sources ORDER BY op");
+  std::vector<std::pair<std::string, std::string>> found;
+  while (query.step()) found.emplace_back(query.text(0), query.text(1));
+  return found;
+}
+
+std::optional<Winner> Database::winner(const Environment& environment, const Problem& problem) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(
+      impl_->connection,
+      fmt::format("SELECT {} FROM winners t WHERE t.environment_id = ?1 AND t.op = ?2 AND t.dtype = ?3 "
+                  "AND t.dims = ?4",
+                  WinnerColumns::names));
+  query.bind(find_environment(impl_->connection, environment), problem.op, problem.dtype, to_text(problem.dims));
+  if (!query.step()) return std::nullopt;
+  return WinnerColumns::read(query, 0);
+}
+
+std::vector<Winner> Database::winners(const Environment& environment, std::string_view op) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection,
+                          fmt::format("SELECT {} FROM winners t WHERE t.environment_id = ?1 AND (?2 = '' OR t.op = ?2) "
+                                      "ORDER BY t.problem_id",
+                                      WinnerColumns::names));
+  query.bind(find_environment(impl_->connection, environment), op);
+  std::vector<Winner> found;
+  while (query.step()) found.push_back(WinnerColumns::read(query, 0));
+  return found;
+}
+
+std::vector<StoredWinner> Database::all_winners() const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection,
+                          fmt::format("SELECT {}, {} FROM winners t JOIN environments e ON e.id = t.environment_id "
+                                      "ORDER BY t.environment_id, t.problem_id",
+                                      WinnerColumns::names, EnvironmentColumns::names));
+  std::vector<StoredWinner> found;
+  while (query.step()) {
+    found.push_back({WinnerColumns::read(query, 0), EnvironmentColumns::read(query, WinnerColumns::count)});
+  }
+  return found;
+}
+
+std::vector<Environment> Database::environments() const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection,
+                          fmt::format("SELECT {} FROM environments e ORDER BY e.id", EnvironmentColumns::names));
+  std::vector<Environment> found;
+  while (query.step()) found.push_back(EnvironmentColumns::read(query, 0));
+  return found;
+}
+
+void Database::put_layout(const Environment& environment, const Layout& layout) {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  insert_layout(impl_->connection, environment, layout);
+  transaction.commit();
+}
+
+std::optional<Layout> Database::layout(const Environment& environment, std::string_view model_id, int devices,
+                                       Objective objective) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(
+      impl_->connection,
+      fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
+                  "l.devices = ?3 AND l.objective = ?4 ORDER BY l.created_at DESC, l.id DESC LIMIT 1",
+                  LayoutColumns::names));
+  query.bind(find_environment(impl_->connection, environment), model_id, devices, to_string(objective));
+  if (!query.step()) return std::nullopt;
+  return LayoutColumns::read(query, 0);
+}
+
+std::optional<Layout> Database::latest_layout(const Environment& environment, std::string_view model_id,
+                                              int devices) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(impl_->connection,
+                          fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
+                                      "l.devices = ?3 ORDER BY l.created_at DESC, l.id DESC LIMIT 1",
+                                      LayoutColumns::names));
+  query.bind(find_environment(impl_->connection, environment), model_id, devices);
+  if (!query.step()) return std::nullopt;
+  return LayoutColumns::read(query, 0);
+}
+
+std::vector<std::pair<Environment, Layout>> Database::layouts() const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Statement query(
+      impl_->connection,
+      fmt::format("SELECT {}, {} FROM layouts l JOIN environments e ON e.id = l.environment_id ORDER BY l.id",
+                  EnvironmentColumns::names, LayoutColumns::names));
+  std::vector<std::pair<Environment, Layout>> found;
+  while (query.step()) {
+    found.emplace_back(EnvironmentColumns::read(query, 0), LayoutColumns::read(query, EnvironmentColumns::count));
+  }
+  return found;
+}
+
+MergeCounts Database::merge(const Contents& contents) {
+  for (const StoredTrial& stored : contents.trials) check_times(stored.trial);
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Connection& connection = impl_->connection;
+  MergeCounts counts;
+  sqlite::Transaction transaction(connection);
+  for (const auto& [op, hash] : contents.sources) {
+    sqlite::Statement(connection, "INSERT OR IGNORE INTO sources (op, current_hash) VALUES (?1, ?2)")
+        .bind(op, hash)
+        .run();
+  }
+  for (const auto& [trial, environment, winner] : contents.trials) {
+    if (has_trial(connection, environment_id(connection, environment), trial)) {
+      ++counts.trials_known;
+    } else {
+      insert_trial(connection, environment, trial);
+      ++counts.trials_added;
+    }
+  }
+  for (const auto& [environment, layout] : contents.layouts) {
+    if (has_layout(connection, environment_id(connection, environment), layout)) {
+      ++counts.layouts_known;
+    } else {
+      insert_layout(connection, environment, layout);
+      ++counts.layouts_added;
+    }
+  }
+  transaction.commit();
+  return counts;
+}
+
+int Database::schema_version() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_schema_version(impl_->connection);
+}
+
+const std::filesystem::path& Database::path() const { return impl_->connection.path(); }
+
+}  // namespace wavetune::db

@@ -1,0 +1,171 @@
+#include "db/rows.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "db/base/error.h"
+#include "db/base/time.h"
+#include "db/layout_json.h"
+
+namespace wavetune::db {
+namespace {
+
+Outcome read_outcome(const std::string& word) {
+  const auto outcome = outcome_from_string(word);
+  if (!outcome) fail(ErrorKind::bad_data, "a trial in the database has the unknown outcome '{}'", word);
+  return *outcome;
+}
+
+Resources read_resources(const sqlite::Statement& row, int first) {
+  Resources resources;
+  resources.vgpr = row.optional_integer(first);
+  resources.agpr = row.optional_integer(first + 1);
+  resources.sgpr = row.optional_integer(first + 2);
+  resources.lds_bytes = row.optional_integer(first + 3);
+  resources.scratch_bytes = row.optional_integer(first + 4);
+  resources.spills = row.optional_integer(first + 5);
+  return resources;
+}
+
+/// Inserts unless it is there, then gives its id.
+template <class... Values>
+std::int64_t id_of(sqlite::Connection& connection, std::string_view select, std::string_view insert,
+                   const Values&... values) {
+  sqlite::Statement find(connection, select);
+  if (find.bind(values...).step()) return find.integer(0);
+  sqlite::Statement(connection, insert).bind(values...).run();
+  return sqlite3_last_insert_rowid(connection.get());
+}
+
+constexpr std::string_view select_environment =
+    "SELECT id FROM environments WHERE device=?1 AND arch=?2 AND cu_count=?3 AND driver=?4 AND compiler=?5 AND "
+    "compiler_version=?6";
+
+}  // namespace
+
+Environment EnvironmentColumns::read(const sqlite::Statement& row, int first) {
+  return {row.text(first),     row.text(first + 1), static_cast<int>(row.integer(first + 2)),
+          row.text(first + 3), row.text(first + 4), row.text(first + 5)};
+}
+
+Trial TrialColumns::read(const sqlite::Statement& row, int first) {
+  Trial trial;
+  trial.problem = {row.text(first), row.text(first + 1), named_ints_from_text(row.text(first + 2))};
+  trial.config = named_ints_from_text(row.text(first + 3));
+  trial.source_hash = row.text(first + 4);
+  trial.outcome = read_outcome(row.text(first + 5));
+  trial.median_us = row.real(first + 6);
+  trial.samples_us = samples_from_text(row.text(first + 7));
+  trial.compile_ms = row.real(first + 8);
+  trial.max_error = row.real(first + 9);
+  trial.resources = read_resources(row, first + 10);
+  trial.error = row.text(first + 16);
+  trial.created_at = row.text(first + 17);
+  return trial;
+}
+
+Winner WinnerColumns::read(const sqlite::Statement& row, int first) {
+  Winner winner;
+  winner.problem = {row.text(first), row.text(first + 1), named_ints_from_text(row.text(first + 2))};
+  winner.config = named_ints_from_text(row.text(first + 3));
+  winner.source_hash = row.text(first + 4);
+  winner.median_us = row.real(first + 5);
+  winner.resources = read_resources(row, first + 6);
+  return winner;
+}
+
+Layout LayoutColumns::read(const sqlite::Statement& row, int first) {
+  Layout layout;
+  layout.model_id = row.text(first);
+  layout.model_name = row.text(first + 1);
+  layout.devices = static_cast<int>(row.integer(first + 2));
+  const std::string objective = row.text(first + 3);
+  const auto known = objective_from_string(objective);
+  if (!known) fail(ErrorKind::bad_data, "a layout in the database has the unknown objective '{}'", objective);
+  layout.objective = *known;
+  layout.tp = static_cast<int>(row.integer(first + 4));
+  layout.dp = static_cast<int>(row.integer(first + 5));
+  const auto candidates = nlohmann::json::parse(row.text(first + 6), nullptr, false);
+  layout.table = rows_from_json(JsonReader(candidates, "layouts.candidates"));
+  layout.created_at = row.text(first + 7);
+  return layout;
+}
+
+std::string samples_to_text(const std::vector<double>& samples) {
+  std::string text = "[";
+  for (const double sample : samples) {
+    if (text.size() > 1) text += ',';
+    text += fmt::format("{}", sample);
+  }
+  return text + "]";
+}
+
+std::vector<double> samples_from_text(std::string_view text) {
+  std::vector<double> samples;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end && (*at == '[' || *at == ',')) {
+    double value = 0;
+    const auto [next, error] = std::from_chars(at + 1, end, value);
+    if (error != std::errc{}) break;
+    samples.push_back(value);
+    at = next;
+  }
+  if (at >= end || end - at > 2 || end[-1] != ']') {
+    fail(ErrorKind::bad_data, "a trial in the database has samples that are not a list of numbers: '{}'", text);
+  }
+  return samples;
+}
+
+std::int64_t find_environment(sqlite::Connection& connection, const Environment& environment) {
+  sqlite::Statement find(connection, select_environment);
+  find.bind(environment.device, environment.arch, environment.cu_count, environment.driver, environment.compiler,
+            environment.compiler_version);
+  return find.step() ? find.integer(0) : 0;
+}
+
+std::int64_t environment_id(sqlite::Connection& connection, const Environment& environment) {
+  return id_of(connection, select_environment,
+               "INSERT INTO environments (device, arch, cu_count, driver, compiler, compiler_version) "
+               "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+               environment.device, environment.arch, environment.cu_count, environment.driver, environment.compiler,
+               environment.compiler_version);
+}
+
+std::int64_t problem_id(sqlite::Connection& connection, const Problem& problem) {
+  return id_of(connection, "SELECT id FROM problems WHERE op=?1 AND dtype=?2 AND dims=?3",
+               "INSERT INTO problems (op, dtype, dims) VALUES (?1, ?2, ?3)", problem.op, problem.dtype,
+               to_text(problem.dims));
+}
+
+void insert_trial(sqlite::Connection& connection, const Environment& environment, const Trial& trial) {
+  const std::int64_t environment_row = environment_id(connection, environment);
+  const std::int64_t problem_row = problem_id(connection, trial.problem);
+  const double max_error = std::isfinite(trial.max_error) ? trial.max_error : std::numeric_limits<double>::infinity();
+  sqlite::Statement insert(
+      connection,
+      "INSERT INTO trials (environment_id, problem_id, configuration, source_hash, outcome, median_us, samples_us, "
+      "compile_ms, max_error, vgpr, agpr, sgpr, lds_bytes, scratch_bytes, spills, error, created_at) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)");
+  const Resources& resources = trial.resources;
+  insert.bind(environment_row, problem_row, to_text(trial.config), trial.source_hash, to_string(trial.outcome),
+              trial.median_us, samples_to_text(trial.samples_us), trial.compile_ms, max_error, resources.vgpr,
+              resources.agpr, resources.sgpr, resources.lds_bytes, resources.scratch_bytes, resources.spills,
+              trial.error, trial.created_at.empty() ? utc_now() : trial.created_at);
+  insert.run();
+}
+
+void insert_layout(sqlite::Connection& connection, const Environment& environment, const Layout& layout) {
+  const std::int64_t environment_row = environment_id(connection, environment);
+  sqlite::Statement insert(connection,
+                           "INSERT INTO layouts (environment_id, model_id, model_name, devices, objective, tp, dp, "
+                           "candidates, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  insert.bind(environment_row, layout.model_id, layout.model_name, layout.devices, to_string(layout.objective),
+              layout.tp, layout.dp, rows_to_json(layout.table).dump(),
+              layout.created_at.empty() ? utc_now() : layout.created_at);
+  insert.run();
+}
+
+}  // namespace wavetune::db

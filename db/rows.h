@@ -1,0 +1,59 @@
+// Rows of the tables as values: which columns a query selects, and how they are read and written.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/database.h"
+#include "db/sqlite/statement.h"
+
+namespace wavetune::db {
+
+/// Column lists for SELECT, with the aliases e (environments), p (problems), t (trials or winners), l (layouts). A
+/// reader takes the position of its first column; `count` is how many it reads.
+struct EnvironmentColumns {
+  static constexpr std::string_view names = "e.device, e.arch, e.cu_count, e.driver, e.compiler, e.compiler_version";
+  static constexpr int count = 6;
+  static Environment read(const sqlite::Statement& row, int first);
+};
+
+struct TrialColumns {
+  static constexpr std::string_view names =
+      "p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.outcome, t.median_us, t.samples_us, t.compile_ms, "
+      "t.max_error, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.error, t.created_at";
+  static constexpr int count = 18;
+  static Trial read(const sqlite::Statement& row, int first);
+};
+
+struct WinnerColumns {
+  static constexpr std::string_view names =
+      "t.op, t.dtype, t.dims, t.configuration, t.source_hash, t.median_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, "
+      "t.scratch_bytes, t.spills";
+  static constexpr int count = 12;
+  static Winner read(const sqlite::Statement& row, int first);
+};
+
+struct LayoutColumns {
+  static constexpr std::string_view names =
+      "l.model_id, l.model_name, l.devices, l.objective, l.tp, l.dp, l.candidates, l.created_at";
+  static constexpr int count = 8;
+  static Layout read(const sqlite::Statement& row, int first);
+};
+
+/// "[1.5,2]": shortest text that reads back as the same doubles.
+std::string samples_to_text(const std::vector<double>& samples);
+std::vector<double> samples_from_text(std::string_view text);
+
+/// Row id of an environment or problem, which is added when it is new. Inside a transaction.
+std::int64_t environment_id(sqlite::Connection& connection, const Environment& environment);
+std::int64_t problem_id(sqlite::Connection& connection, const Problem& problem);
+
+/// Row id of an environment, or 0, which no row has.
+std::int64_t find_environment(sqlite::Connection& connection, const Environment& environment);
+
+/// Inside a transaction. An empty created_at becomes now.
+void insert_trial(sqlite::Connection& connection, const Environment& environment, const Trial& trial);
+void insert_layout(sqlite::Connection& connection, const Environment& environment, const Layout& layout);
+
+}  // namespace wavetune::db

@@ -1,0 +1,148 @@
+#include "db/schema.h"
+
+#include <string>
+
+#include "db/base/error.h"
+#include "db/sqlite/statement.h"
+#include "db/sqlite/transaction.h"
+
+namespace wavetune::db {
+namespace {
+
+constexpr std::string_view version_1 = R"sql(
+CREATE TABLE environments (
+  id               INTEGER PRIMARY KEY,
+  device           TEXT NOT NULL,
+  arch             TEXT NOT NULL,
+  cu_count         INTEGER NOT NULL,
+  driver           TEXT NOT NULL,
+  compiler         TEXT NOT NULL,
+  compiler_version TEXT NOT NULL,
+  UNIQUE (device, arch, cu_count, driver, compiler, compiler_version)
+);
+
+CREATE TABLE problems (
+  id    INTEGER PRIMARY KEY,
+  op    TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  dims  TEXT NOT NULL,          -- "k=2048,m=16,n=4096"
+  UNIQUE (op, dtype, dims)
+);
+
+-- What the templates of an operator are now.
+CREATE TABLE sources (
+  op           TEXT PRIMARY KEY,
+  current_hash TEXT NOT NULL
+);
+
+-- Append only.
+CREATE TABLE trials (
+  id             INTEGER PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environments (id),
+  problem_id     INTEGER NOT NULL REFERENCES problems (id),
+  configuration  TEXT NOT NULL, -- "bk=16,bm=64"
+  source_hash    TEXT NOT NULL,
+  outcome        TEXT NOT NULL,
+  median_us      REAL NOT NULL,
+  samples_us     TEXT NOT NULL, -- JSON list
+  compile_ms     REAL NOT NULL,
+  max_error      REAL NOT NULL, -- infinity when the numbers were not finite
+  vgpr           INTEGER,
+  agpr           INTEGER,
+  sgpr           INTEGER,
+  lds_bytes      INTEGER,
+  scratch_bytes  INTEGER,
+  spills         INTEGER,
+  error          TEXT NOT NULL,
+  created_at     TEXT NOT NULL
+);
+-- The winner of a problem is the first entry of its range.
+CREATE INDEX trials_by_time ON trials (environment_id, problem_id, source_hash, median_us, id) WHERE outcome = 'ok';
+-- Which configurations of a problem have been tried (resume, import).
+CREATE INDEX trials_by_configuration ON trials (environment_id, problem_id, source_hash, configuration);
+
+CREATE TABLE layouts (
+  id             INTEGER PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environments (id),
+  model_id       TEXT NOT NULL,
+  model_name     TEXT NOT NULL,
+  devices        INTEGER NOT NULL,
+  objective      TEXT NOT NULL,
+  tp             INTEGER NOT NULL,
+  dp             INTEGER NOT NULL,
+  candidates     TEXT NOT NULL, -- JSON list of rows
+  created_at     TEXT NOT NULL
+);
+CREATE INDEX layouts_by_model ON layouts (environment_id, model_id, devices, objective, created_at);
+
+-- The fastest ok trial of each problem in each environment among those of the operator's current sources. It starts from
+-- environments x problems, not from the trials, so that its cost does not grow with the number of trials.
+CREATE VIEW winners AS
+SELECT t.id, e.id AS environment_id, p.id AS problem_id, p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.median_us,
+       t.samples_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.created_at
+FROM environments e
+JOIN problems p
+JOIN sources s ON s.op = p.op
+JOIN trials t ON t.id = (SELECT b.id FROM trials b
+                         WHERE b.outcome = 'ok' AND b.environment_id = e.id AND b.problem_id = p.id
+                           AND b.source_hash = s.current_hash
+                         ORDER BY b.median_us, b.id LIMIT 1);
+)sql";
+
+constexpr std::string_view steps_in_order[] = {version_1};
+
+[[noreturn]] void fail_newer(const sqlite::Connection& connection, int found, int known) {
+  fail(ErrorKind::incompatible,
+       "database {}: has schema version {}, this wavetune knows up to {}; use the wavetune that wrote it, or a newer "
+       "one",
+       connection.path().string(), found, known);
+}
+
+}  // namespace
+
+std::span<const std::string_view> migration_steps() { return steps_in_order; }
+
+int current_schema_version() { return static_cast<int>(migration_steps().size()); }
+
+int read_schema_version(sqlite::Connection& connection) {
+  // One statement, so that all three come from one state of the file while another process may be creating it.
+  sqlite::Statement query(connection,
+                          "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) "
+                          "FROM pragma_user_version, pragma_application_id");
+  query.step();
+  const auto version = static_cast<int>(query.integer(0));
+  const std::int64_t owner = query.integer(1);
+  const bool empty = query.integer(2) == 0 && owner == 0 && version == 0;
+  if (owner != application_id && !empty) {
+    fail(ErrorKind::bad_data, "database {}: a SQLite file, but not of wavetune; check the path",
+         connection.path().string());
+  }
+  return version;
+}
+
+void migrate(sqlite::Connection& connection, std::span<const std::string_view> steps) {
+  const int last = static_cast<int>(steps.size());
+  if (read_schema_version(connection) == last) return;
+  sqlite::Transaction transaction(connection);
+  // Read again under the lock: another process may have migrated meanwhile.
+  const int version = read_schema_version(connection);
+  if (version > last) fail_newer(connection, version, last);
+  for (int step = version; step < last; ++step) connection.execute(std::string(steps[static_cast<size_t>(step)]));
+  connection.execute(fmt::format("PRAGMA application_id={}", application_id));
+  connection.execute(fmt::format("PRAGMA user_version={}", last));
+  transaction.commit();
+}
+
+void require_current_schema(sqlite::Connection& connection) {
+  const int version = read_schema_version(connection);
+  const std::string file = connection.path().string();
+  if (version > current_schema_version()) fail_newer(connection, version, current_schema_version());
+  if (version == 0) fail(ErrorKind::bad_data, "database {}: is empty; 'wavetune tune --db FILE' fills one", file);
+  if (version < current_schema_version()) {
+    fail(ErrorKind::incompatible,
+         "database {}: has schema version {}, this wavetune reads {}; run 'wavetune db upgrade --db {}'", file, version,
+         current_schema_version(), file);
+  }
+}
+
+}  // namespace wavetune::db

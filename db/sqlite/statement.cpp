@@ -1,0 +1,56 @@
+#include "db/sqlite/statement.h"
+
+namespace wavetune::db::sqlite {
+
+Statement::Statement(Connection& connection, std::string_view sql) : connection_(connection) {
+  sqlite3_stmt* raw = nullptr;
+  const int code = sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
+  handle_.reset(raw);
+  check(code);
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(handle_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  connection_.fail_with(code);
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+  reset();
+}
+
+void Statement::reset() { check(sqlite3_reset(handle_.get())); }
+
+std::string Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
+  if (bytes == nullptr) return {};
+  return std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)));
+}
+
+std::optional<int> Statement::optional_integer(int column) const {
+  if (sqlite3_column_type(handle_.get(), column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_int(handle_.get(), column);
+}
+
+void Statement::bind_one(int index, std::int64_t value) { check(sqlite3_bind_int64(handle_.get(), index, value)); }
+
+void Statement::bind_one(int index, double value) { check(sqlite3_bind_double(handle_.get(), index, value)); }
+
+void Statement::bind_one(int index, std::string_view value) {
+  // A null pointer would bind NULL: an empty view need not point anywhere.
+  const char* bytes = value.data() == nullptr ? "" : value.data();
+  check(sqlite3_bind_text64(handle_.get(), index, bytes, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void Statement::bind_one(int index, const std::optional<int>& value) {
+  check(value ? sqlite3_bind_int(handle_.get(), index, *value) : sqlite3_bind_null(handle_.get(), index));
+}
+
+void Statement::check(int code) const {
+  if (code != SQLITE_OK) connection_.fail_with(code);
+}
+
+}  // namespace wavetune::db::sqlite

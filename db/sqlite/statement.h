@@ -1,0 +1,58 @@
+// One prepared statement: bind by position, step, read columns.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "db/sqlite/connection.h"
+
+namespace wavetune::db::sqlite {
+
+/// Must not outlive its connection. Every method throws the connection's Error on failure.
+class Statement {
+ public:
+  Statement(Connection& connection, std::string_view sql);
+
+  /// Binds the values to ?1, ?2, ... in order.
+  template <class... Values>
+  Statement& bind(const Values&... values) {
+    int index = 0;
+    (bind_one(++index, values), ...);
+    return *this;
+  }
+
+  /// Goes to the next row: false when there is none.
+  bool step();
+  /// Runs a statement that gives no rows, and makes it ready to be bound again.
+  void run();
+  /// Ready to be bound and stepped again.
+  void reset();
+
+  std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+  double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
+  std::string text(int column) const;
+  std::optional<int> optional_integer(int column) const;
+
+ private:
+  struct Finalizer {
+    void operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+  };
+
+  void bind_one(int index, std::int64_t value);
+  void bind_one(int index, int value) { bind_one(index, static_cast<std::int64_t>(value)); }
+  void bind_one(int index, double value);
+  void bind_one(int index, std::string_view value);
+  void bind_one(int index, const std::string& value) { bind_one(index, std::string_view(value)); }
+  void bind_one(int index, const std::optional<int>& value);
+  void check(int code) const;
+
+  Connection& connection_;
+  std::unique_ptr<sqlite3_stmt, Finalizer> handle_;
+};
+
+}  // namespace wavetune::db::sqlite

@@ -1,0 +1,96 @@
+#include "runtime/jit/code_object.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace wavetune::jit {
+namespace {
+
+// NT_AMDGPU_METADATA of the AMDGPU back end's documentation ("Code Object V3 and above"): MessagePack, name "AMDGPU".
+constexpr std::uint32_t note_amdgpu_metadata = 32;
+constexpr std::string_view note_name = "AMDGPU";
+
+template <class T>
+std::optional<T> read_at(std::span<const std::byte> bytes, std::uint64_t offset) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+std::optional<std::span<const std::byte>> slice(std::span<const std::byte> bytes, std::uint64_t offset,
+                                                std::uint64_t size) {
+  if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
+  return bytes.subspan(offset, size);
+}
+
+std::uint64_t aligned(std::uint64_t size) { return (size + 3) / 4 * 4; }
+
+/// The description of the first note of that name and type in a note segment.
+std::optional<std::span<const std::byte>> find_note(std::span<const std::byte> segment) {
+  std::uint64_t offset = 0;
+  while (const auto note = read_at<Elf64_Nhdr>(segment, offset)) {
+    offset += sizeof(Elf64_Nhdr);
+    const auto name = slice(segment, offset, note->n_namesz);
+    offset += aligned(note->n_namesz);
+    const auto description = slice(segment, offset, note->n_descsz);
+    offset += aligned(note->n_descsz);
+    if (!name || !description) return std::nullopt;
+    const std::string_view text(reinterpret_cast<const char*>(name->data()), name->size());
+    if (note->n_type == note_amdgpu_metadata && text.substr(0, text.find('\0')) == note_name) return description;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::span<const std::byte>> metadata_of(std::span<const std::byte> code) {
+  const auto header = read_at<Elf64_Ehdr>(code, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+    return std::nullopt;
+  for (std::uint32_t i = 0; i < header->e_phnum; ++i) {
+    const auto program = read_at<Elf64_Phdr>(code, header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!program) return std::nullopt;
+    if (program->p_type != PT_NOTE) continue;
+    const auto segment = slice(code, program->p_offset, program->p_filesz);
+    if (!segment) continue;
+    if (const auto note = find_note(*segment)) return note;
+  }
+  return std::nullopt;
+}
+
+void keep_largest(std::optional<int>& field, const nlohmann::json& kernel, const char* name) {
+  const auto found = kernel.find(name);
+  if (found == kernel.end() || !found->is_number_integer()) return;
+  field = std::max(field.value_or(0), found->get<int>());
+}
+
+}  // namespace
+
+db::Resources resources_of_code_object(std::span<const std::byte> code) {
+  db::Resources resources;
+  const auto note = metadata_of(code);
+  if (!note) return resources;
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(note->data());
+  const nlohmann::json metadata =
+      nlohmann::json::from_msgpack(std::vector<std::uint8_t>(begin, begin + note->size()), true, false);
+  if (!metadata.is_object()) return resources;
+  const auto kernels = metadata.find("amdhsa.kernels");
+  if (kernels == metadata.end() || !kernels->is_array()) return resources;
+  for (const nlohmann::json& kernel : *kernels) {
+    if (!kernel.is_object()) continue;
+    keep_largest(resources.vgpr, kernel, ".vgpr_count");
+    keep_largest(resources.agpr, kernel, ".agpr_count");
+    keep_largest(resources.sgpr, kernel, ".sgpr_count");
+    keep_largest(resources.lds_bytes, kernel, ".group_segment_fixed_size");
+    keep_largest(resources.scratch_bytes, kernel, ".private_segment_fixed_size");
+    keep_largest(resources.spills, kernel, ".vgpr_spill_count");
+  }
+  return resources;
+}
+
+}  // namespace wavetune::jit

@@ -1,0 +1,17 @@
+// What an AMD code object says of itself: the kernels' metadata in its ELF note.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "db/trial.h"
+
+namespace wavetune::jit {
+
+/// The largest figure of each kind over the kernels in `code`. Empty when `code` is not an ELF file with an AMDGPU
+/// metadata note (other targets, damaged files): nothing is thrown, since the figures only inform.
+///
+/// `.vgpr_count` is the unified total (architectural and accumulation registers) on gfx90a and later.
+db::Resources resources_of_code_object(std::span<const std::byte> code);
+
+}  // namespace wavetune::jit

@@ -1,0 +1,147 @@
+#include "runtime/kernels/kernel_cache.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <tuple>
+#include <vector>
+
+#include "db/base/error.h"
+#include "db/base/hash.h"
+#include "templates/registry.h"
+
+namespace wavetune::kernels {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds quiet_compile_time{300};  // cache hits come back within this and need no log line
+constexpr std::chrono::seconds progress_interval{5};
+
+std::string first_lines(const std::string& text, std::size_t limit) {
+  return text.size() <= limit ? text : text.substr(0, limit) + " ...";
+}
+
+}  // namespace
+
+hipFunction_t LoadedModule::function(const std::string& name) {
+  auto entry = functions_.find(name);
+  if (entry == functions_.end()) entry = functions_.emplace(name, hip::get_function(api_, module_, name)).first;
+  return entry->second;
+}
+
+KernelCache::KernelCache(std::shared_ptr<const hip::Provider> provider, jit::CompileService& compiler,
+                         WinnerIndex winners, UntunedPolicy policy)
+    : provider_(std::move(provider)),
+      compiler_(compiler),
+      winners_(std::move(winners)),
+      policy_(policy),
+      prelude_(provider_->prelude()) {}
+
+void KernelCache::prepare(std::span<const db::Problem> problems, std::span<const int> devices) {
+  const std::scoped_lock lock(mutex_);
+  std::set<std::string> code_keys;
+  for (const db::Problem& problem : problems) code_keys.insert(resolve(problem).code_key);
+  compile_missing();
+  for (int device : devices) {
+    for (const std::string& key : code_keys) load(key, device);
+  }
+}
+
+const LoadedKernel& KernelCache::get(const db::Problem& problem, int device) {
+  const std::scoped_lock lock(mutex_);
+  const auto key = std::pair(problem, device);
+  auto entry = kernels_.find(key);
+  if (entry != kernels_.end()) return entry->second;
+  const Resolved& resolved = resolve(problem);
+  count(problem, resolved.choice.match);
+  compile_missing();
+  LoadedModule& module = load(resolved.code_key, device);
+  return kernels_.emplace(key, LoadedKernel{templates::find_operator(problem.op), resolved.choice, &module})
+      .first->second;
+}
+
+LookupCounters KernelCache::counters() const {
+  const std::scoped_lock lock(mutex_);
+  return counters_;
+}
+
+const KernelCache::Resolved& KernelCache::resolve(const db::Problem& problem) {
+  auto entry = resolved_.find(problem);
+  if (entry != resolved_.end()) return entry->second;
+  // All devices of a provider are of one kind: what is right for the first is right for all.
+  Choice choice = winners_.choose(problem, provider_->devices().front().limits);
+  std::string source = prelude_ + kernel_source(templates::get_operator(problem.op), problem, choice.config);
+  std::string key = content_hash(source);
+  if (!code_.contains(key)) {
+    labels_.try_emplace(key, problem.key());
+    pending_.try_emplace(key, std::move(source));
+  }
+  return resolved_.emplace(problem, Resolved{std::move(choice), std::move(key)}).first->second;
+}
+
+void KernelCache::compile_missing() {
+  if (pending_.empty()) return;
+  const hip::DeviceInfo& device = provider_->devices().front();
+  const std::string spec(hip::to_string(provider_->kind()));
+  const std::vector<std::string> options = provider_->compile_options(device);
+  std::vector<std::pair<std::string, std::shared_future<jit::CompileResult>>> futures;
+  for (auto& [key, source] : pending_) {
+    futures.emplace_back(key, compiler_.submit({spec, std::move(source), options}));
+  }
+  pending_.clear();
+
+  const Clock::time_point start = Clock::now();
+  Clock::time_point next_line = start + quiet_compile_time;
+  std::size_t done = 0, compiled = 0;
+  for (const auto& [key, future] : futures) {
+    while (future.wait_until(next_line) != std::future_status::ready) {
+      spdlog::info("compiling kernels for {}: {} of {} done", device.name, done, futures.size());
+      next_line += progress_interval;
+    }
+    const jit::CompileResult& result = future.get();
+    if (result.outcome != db::Outcome::ok) {
+      resolved_.clear();  // so that a later call tries again instead of finding no code
+      fail(ErrorKind::device, "kernel for {} ({}): {}: {}", labels_.at(key), device.arch, db::to_string(result.outcome),
+           first_lines(result.log, 2000));
+    }
+    code_.emplace(key, result.code);
+    ++done;
+    if (!result.from_cache) ++compiled;
+  }
+  if (compiled > 0) {
+    spdlog::info("compiled {} kernels in {:.1f} s ({} came from the cache)", compiled,
+                 std::chrono::duration<double>(Clock::now() - start).count(), futures.size() - compiled);
+  }
+}
+
+LoadedModule& KernelCache::load(const std::string& code_key, int device) {
+  const auto key = std::pair(code_key, device);
+  auto entry = modules_.find(key);
+  if (entry == modules_.end()) {
+    const hip::Api& api = provider_->api();
+    hip::check(api, api.hipSetDevice(device), "hipSetDevice");
+    entry = modules_
+                .emplace(std::piecewise_construct, std::forward_as_tuple(key),
+                         std::forward_as_tuple(api, std::span<const std::byte>(code_.at(code_key))))
+                .first;
+  }
+  return entry->second;
+}
+
+void KernelCache::count(const db::Problem& problem, Match match) {
+  if (match == Match::fallback && policy_ == UntunedPolicy::refuse) {
+    fail(ErrorKind::incompatible, "--require-tuned: no winner for {}; run `wavetune tune` for this model and device",
+         problem.key());
+  }
+  if (!counted_.insert(problem).second) return;
+  switch (match) {
+    case Match::exact: ++counters_.exact; break;
+    case Match::nearest: ++counters_.nearest; break;
+    case Match::fallback:
+      ++counters_.fallback;
+      if (policy_ == UntunedPolicy::warn) spdlog::warn("untuned shape {}: runs on its default configuration", problem.key());
+      break;
+  }
+}
+
+}  // namespace wavetune::kernels

@@ -1,0 +1,99 @@
+// Kernels that are compiled and loaded: problem -> configuration -> source -> code object -> module on a device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/hip/handles.h"
+#include "runtime/hip/provider.h"
+#include "runtime/jit/compile_service.h"
+#include "runtime/kernels/kernel_table.h"
+
+namespace wavetune::kernels {
+
+/// One code object on one device. Functions are looked up once.
+class LoadedModule {
+ public:
+  LoadedModule(const hip::Api& api, std::span<const std::byte> code) : api_(api), module_(hip::load_module(api, code)) {}
+  /// Throws Error device when the code object has no kernel of that name.
+  hipFunction_t function(const std::string& name);
+
+ private:
+  const hip::Api& api_;
+  hip::Module module_;
+  std::map<std::string, hipFunction_t, std::less<>> functions_;
+};
+
+/// What a problem runs with. `module` belongs to the cache.
+struct LoadedKernel {
+  const templates::Operator* op = nullptr;
+  Choice choice;
+  LoadedModule* module = nullptr;
+};
+
+/// Distinct problems asked for so far, by match.
+struct LookupCounters {
+  std::int64_t exact = 0;
+  std::int64_t nearest = 0;
+  std::int64_t fallback = 0;
+};
+
+/// What to do when a problem has no winner.
+enum class UntunedPolicy {
+  quiet,   ///< run on the default configuration (no database was given, so nothing else is expected)
+  warn,    ///< the same, and one log line for each such problem
+  refuse,  ///< throw Error incompatible (--require-tuned)
+};
+
+/// Thread-safe. One code object serves every problem that gives the same source text, and is compiled once for all devices.
+class KernelCache {
+ public:
+  /// `compiler` must outlive the cache.
+  KernelCache(std::shared_ptr<const hip::Provider> provider, jit::CompileService& compiler, WinnerIndex winners,
+              UntunedPolicy policy);
+
+  /// Compiles in parallel what `problems` need and loads it on `devices`; says in the log what it compiles. Throws Error
+  /// device with the compiler's text.
+  void prepare(std::span<const db::Problem> problems, std::span<const int> devices);
+  /// The kernel for a problem on a device, compiled now when prepare() did not see it. The reference stays valid. Counts the
+  /// lookup and applies the policy the first time that a problem is asked for.
+  const LoadedKernel& get(const db::Problem& problem, int device);
+
+  LookupCounters counters() const;
+  const WinnerIndex& winners() const { return winners_; }
+
+ private:
+  struct Resolved {
+    Choice choice;
+    std::string code_key;
+  };
+
+  const Resolved& resolve(const db::Problem& problem);
+  void compile_missing();
+  LoadedModule& load(const std::string& code_key, int device);
+  void count(const db::Problem& problem, Match match);
+
+  std::shared_ptr<const hip::Provider> provider_;
+  jit::CompileService& compiler_;
+  WinnerIndex winners_;
+  UntunedPolicy policy_;
+  std::string prelude_;
+
+  mutable std::mutex mutex_;
+  std::map<db::Problem, Resolved> resolved_;
+  std::map<std::string, std::string> pending_;                 ///< code key -> source, not compiled yet
+  std::map<std::string, std::string> labels_;                  ///< code key -> a problem that uses it, for messages
+  std::map<std::string, std::vector<std::byte>> code_;         ///< code key -> code object
+  std::map<std::pair<std::string, int>, LoadedModule> modules_;
+  std::map<std::pair<db::Problem, int>, LoadedKernel> kernels_;
+  std::set<db::Problem> counted_;
+  LookupCounters counters_;
+};
+
+}  // namespace wavetune::kernels

@@ -1,0 +1,99 @@
+#include "runtime/kernels/kernel_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "templates/registry.h"
+
+namespace wavetune::kernels {
+namespace {
+
+enum class DimKind {
+  fixed,     ///< part of what the kernel is compiled for: must be equal
+  work,      ///< how much there is to do: the nearest tuned value serves
+  capacity,  ///< how much could be there (cache and table sizes): does not change the work
+};
+
+/// No kernel constant may depend on a dimension that is not fixed.
+DimKind kind_of(std::string_view name) {
+  if (name == "m" || name == "context" || name == "rows") return DimKind::work;
+  if (name == "slots" || name == "sequences" || name == "pages") return DimKind::capacity;
+  return DimKind::fixed;
+}
+
+std::string family_key(const db::Problem& problem) {
+  db::Problem family{problem.op, problem.dtype, {}};
+  for (const auto& [name, value] : problem.dims) {
+    if (kind_of(name) == DimKind::fixed) family.dims.emplace(name, value);
+  }
+  return family.key();
+}
+
+/// Order of preference, smaller first: at m the next larger before any smaller, then the closest by ratio; the other
+/// dimensions of work decide between equal m, and capacities between the rest.
+using Distance = std::tuple<int, double, double, double>;
+
+Distance distance_between(const db::Problem& wanted, const db::Problem& tuned) {
+  auto log_ratio = [&](std::string_view name) {
+    const double a = static_cast<double>(wanted.dim_or(name, 1));
+    const double b = static_cast<double>(tuned.dim_or(name, 1));
+    return std::log2(std::max(b, 1.0) / std::max(a, 1.0));
+  };
+  const double m = log_ratio("m");
+  const double work = std::abs(log_ratio("context")) + std::abs(log_ratio("rows"));
+  const double capacity = std::abs(log_ratio("slots")) + std::abs(log_ratio("sequences")) + std::abs(log_ratio("pages"));
+  return {m >= 0 ? 0 : 1, std::abs(m), work, capacity};
+}
+
+bool same_work(const Distance& distance) {
+  return std::get<0>(distance) == 0 && std::get<1>(distance) == 0 && std::get<2>(distance) == 0;
+}
+
+}  // namespace
+
+std::string_view to_string(Match match) {
+  switch (match) {
+    case Match::exact: return "exact";
+    case Match::nearest: return "nearest";
+    case Match::fallback: return "fallback";
+  }
+  return "fallback";
+}
+
+WinnerIndex::WinnerIndex(const db::Database* database, const db::Environment& environment) {
+  if (database == nullptr) return;
+  winners_ = database->winners(environment);
+  // The database's idea of "current sources" is that of whoever tuned last; this executable's templates decide here.
+  std::map<std::string, std::string> hashes;
+  std::erase_if(winners_, [&](const db::Winner& winner) {
+    const templates::Operator* op = templates::find_operator(winner.problem.op);
+    if (op == nullptr) return true;
+    auto [entry, added] = hashes.try_emplace(winner.problem.op);
+    if (added) entry->second = templates::source_hash(*op);
+    return winner.source_hash != entry->second;
+  });
+  for (std::size_t i = 0; i < winners_.size(); ++i) by_family_.emplace(family_key(winners_[i].problem), i);
+}
+
+Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLimits& limits) const {
+  const templates::Operator& op = templates::get_operator(problem.op);
+  const db::Winner* best = nullptr;
+  Distance best_distance;
+  if (auto [begin, end] = by_family_.equal_range(family_key(problem)); begin != end) {
+    const templates::Space space = op.space(problem, limits);
+    for (auto entry = begin; entry != end; ++entry) {
+      const db::Winner& winner = winners_[entry->second];
+      const Distance candidate = distance_between(problem, winner.problem);
+      if (best != nullptr && candidate >= best_distance) continue;
+      if (!space.valid(winner.config)) continue;
+      best = &winner;
+      best_distance = candidate;
+    }
+  }
+  if (best == nullptr) return {Match::fallback, op.default_config(problem, limits), {}};
+  const Match match = same_work(best_distance) ? Match::exact : Match::nearest;
+  return {match, best->config, best->problem.key()};
+}
+
+}  // namespace wavetune::kernels

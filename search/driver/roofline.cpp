@@ -1,0 +1,16 @@
+#include "search/driver/roofline.h"
+
+#include <algorithm>
+#include <string>
+
+namespace wavetune::search {
+
+double roofline_us(const templates::Cost& cost, const measure::DevicePeak& peak, std::string_view dtype) {
+  auto rate = peak.flops_per_us.find(std::string(dtype.substr(0, dtype.find('_'))));
+  if (rate == peak.flops_per_us.end()) rate = peak.flops_per_us.find("f32");
+  const double compute = rate != peak.flops_per_us.end() && rate->second > 0 ? cost.flops / rate->second : 0;
+  const double memory = peak.bytes_per_us > 0 ? cost.bytes / peak.bytes_per_us : 0;
+  return std::max(compute, memory);
+}
+
+}  // namespace wavetune::search

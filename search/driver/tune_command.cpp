@@ -1,0 +1,136 @@
+#include "search/driver/tune_command.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "db/base/command_line.h"
+#include "db/base/error.h"
+#include "search/driver/interrupt.h"
+#include "search/driver/model_tasks.h"
+#include "search/driver/summary.h"
+#include "search/driver/tuner.h"
+#include "search/layout/choose_layout.h"
+#include "search/layout/layout_report.h"
+#include "search/layout/workload_options.h"
+
+namespace wavetune {
+namespace {
+
+namespace po = boost::program_options;
+using namespace search;
+
+constexpr std::size_t shown_shapes = 25;
+
+const CommandHelp help = {
+    "tune",
+    "tune --model DIR --db FILE [--device D] [OPTIONS]",
+    "Searches kernel configurations for the operator shapes of a model, verifies and times them on the device, keeps "
+    "every trial in\n"
+    "the database, and chooses the TP x DP layout from the measured times. Given again, it goes on where it was "
+    "stopped; a budget\n"
+    "counts what earlier runs spent on the same shapes.",
+    {"wavetune tune --model /models/GLM-5.2 --db tuning.db --device hip --budget 2h",
+     "wavetune tune --model glm-5.2 --db tuning.db --device cpu:8 --tp 8 --op gemm,grouped_gemm --trials 16",
+     "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json"}};
+
+po::options_description tune_options() {
+  po::options_description options("Options");
+  options.add_options()("model", po::value<std::string>()->required(), "model folder, or a built-in name (glm-5.2)")(
+      "db", po::value<std::string>()->required(), "tuning database; created when absent")(
+      "device", po::value<std::string>()->default_value("auto"),
+      "auto, hip, cuda or cpu, with the number of devices: cpu:8")(
+      "budget", po::value<std::string>()->default_value("10m"),
+      "time for tuning, earlier runs included: 90s, 10m, 2h, or none")(
+      "trials", po::value<int>()->default_value(32), "configurations of a shape after which it is finished")(
+      "op", po::value<std::string>(), "only these operators, e.g. gemm,mla_attention_bf16")(
+      "seed", po::value<std::uint64_t>()->default_value(1), "of the search")(
+      "workers", po::value<int>()->default_value(0), "compile processes (default: one for each core)")(
+      "json", po::bool_switch(), "one JSON object a line on standard output for each event");
+  add_workload_options(options);
+  return options;
+}
+
+TunerOptions tuner_options(const po::variables_map& values) {
+  TunerOptions options;
+  options.device = values["device"].as<std::string>();
+  const auto budget = values["budget"].as<std::string>();
+  if (budget != "none") options.budget_s = parse_duration_seconds(budget, "--budget");
+  options.trials = values["trials"].as<int>();
+  if (options.trials < 1) fail(ErrorKind::usage, "--trials {} must be at least 1", options.trials);
+  options.seed = values["seed"].as<std::uint64_t>();
+  options.compile.workers = values["workers"].as<int>();
+  return options;
+}
+
+void report_end(const TuneReport& report, const Reporter& reporter, const std::string& database) {
+  std::string failures;
+  for (const auto& [outcome, count] : reporter.outcomes()) {
+    if (outcome != db::Outcome::ok) failures += fmt::format(", {} {}", count, db::to_string(outcome));
+  }
+  if (reporter.json()) {
+    nlohmann::json event = {{"event", "end"},
+                            {"interrupted", report.interrupted},
+                            {"shapes", report.shapes},
+                            {"finished", report.finished},
+                            {"untouched", report.untouched},
+                            {"trials", report.trials},
+                            {"seconds", report.seconds}};
+    for (const auto& [outcome, count] : reporter.outcomes())
+      event["outcomes"][std::string(db::to_string(outcome))] = count;
+    std::cout << event.dump() << std::endl;
+    return;
+  }
+  if (report.interrupted) {
+    fmt::print(stderr, "interrupted: {} trials of this run are kept in {}; the same command goes on from there\n",
+               report.trials, database);
+  } else if (report.trials == 0) {
+    fmt::print(stderr, "nothing to do: {} of {} shapes are finished{}\n", report.finished, report.shapes,
+               report.finished < report.shapes ? ", and the budget is spent; give a larger --budget to go on" : "");
+  } else {
+    fmt::print(stderr, "{} trials in {} ({:.0f} a minute{}); {} of {} shapes are finished{}\n", report.trials,
+               short_duration(report.seconds), 60.0 * static_cast<double>(report.trials) / report.seconds, failures,
+               report.finished, report.shapes,
+               report.untouched > 0
+                   ? fmt::format(", {} were not reached; give a larger --budget to go on", report.untouched)
+                   : "");
+  }
+}
+
+}  // namespace
+
+int tune_command(const std::vector<std::string>& arguments) {
+  po::options_description options = tune_options();
+  po::variables_map values;
+  if (!parse_command_line(help, options, {}, arguments, values)) return 0;
+  const TunerOptions tuning = tuner_options(values);
+  const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
+  const auto provider = hip::load_provider(hip::parse_device_spec(tuning.device));
+  const WorkloadChoice choice = read_workload_options(values, config, provider->kind());
+  const int devices = static_cast<int>(provider->devices().size());
+  const std::vector<CandidateLayout> layouts = candidate_layouts(config, devices, choice.tp, choice.workload);
+  db::Database database = db::Database::open(values["db"].as<std::string>(), db::OpenMode::create);
+
+  const InterruptGuard interrupt;
+  Reporter reporter(values["json"].as<bool>() ? ReportStyle::json : ReportStyle::automatic);
+  Tuner tuner(tuning, database, *provider);
+  const measure::DevicePeak peak = tuner.peak();
+  const std::vector<std::string> names =
+      values.count("op") != 0 ? split_list(values["op"].as<std::string>()) : std::vector<std::string>{};
+  const std::vector<TuneTask> tasks = filter_tasks(model_tasks(layouts, choice.workload, peak), names);
+  const TuneReport report = tuner.run(tasks, reporter);
+  reporter.finish();
+  report_end(report, reporter, database.path().string());
+  if (report.interrupted) return interrupted_exit_code;
+
+  if (!reporter.json()) std::cout << tuner.summary(tasks, shown_shapes) << "\n";
+  LayoutInput input{&config, devices, provider->devices().front().memory_bytes, choice.objective, choice.workload};
+  const CostTable costs(database, tuner.environment(), peak);
+  const db::Layout layout = choose_layout(input, layouts, costs);
+  database.put_layout(tuner.environment(), layout);
+  std::cout << (reporter.json() ? layout_event(layout) : layout_text(layout)) << std::flush;
+  return 0;
+}
+
+}  // namespace wavetune

@@ -1,0 +1,73 @@
+// The pipeline from shapes to stored measurements: propose, check, compile, verify, time, store, learn.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/database.h"
+#include "runtime/hip/provider.h"
+#include "runtime/jit/compile_service.h"
+#include "search/driver/budget.h"
+#include "search/driver/reporter.h"
+#include "search/driver/task.h"
+#include "search/measure/measure_client.h"
+
+namespace wavetune::search {
+
+struct TunerOptions {
+  std::string device;                   ///< device spec; passed on to the worker processes
+  double budget_s = Budget::unlimited;  ///< for all tasks together, earlier runs included (see Budget)
+  int trials = 32;                      ///< a shape is finished when it has so many, or its space is exhausted
+  int floor_trials = 4;                 ///< every shape gets these first, whatever its weight
+  std::uint64_t seed = 1;
+  measure::TimingLimits timing;
+  std::chrono::milliseconds run_timeout{20'000};
+  jit::CompileOptions compile;
+  std::filesystem::path worker_executable;  ///< of compile and measure workers; empty: this executable
+
+  /// How sources are made: the templates' own unless a test plants something else.
+  std::function<std::string(const templates::Operator&, const db::Problem&, const db::Config&)> kernel_source;
+  std::function<std::string(const templates::Operator&)> source_hash;
+};
+
+struct TuneReport {
+  bool interrupted = false;
+  int shapes = 0;
+  int finished = 0;         ///< shapes with nothing left to try within `trials`
+  int untouched = 0;        ///< shapes that the budget did not reach
+  std::int64_t trials = 0;  ///< made in this run
+  double seconds = 0;
+};
+
+class Tuner {
+ public:
+  /// `database` and `provider` must outlive the tuner.
+  Tuner(TunerOptions options, db::Database& database, const hip::Provider& provider);
+  ~Tuner();
+
+  const measure::DevicePeak& peak();
+  const db::Environment& environment() const { return environment_; }
+
+  /// Tunes in order of weight. Ends when everything is finished, the budget is spent, or InterruptGuard::requested():
+  /// what is in flight then is finished and kept. Throws Error when no measuring process can be had or the database
+  /// fails; a shape that cannot be measured at all is a warning.
+  TuneReport run(std::vector<TuneTask> tasks, Reporter& reporter);
+
+  /// Best against default configuration and roofline, for at most `most` shapes in order of weight.
+  std::string summary(const std::vector<TuneTask>& tasks, std::size_t most);
+
+ private:
+  class Run;
+  TunerOptions options_;
+  db::Database& database_;
+  const hip::Provider& provider_;
+  db::Environment environment_;
+  jit::CompileService compiler_;
+  std::unique_ptr<measure::DevicePeak> peak_;
+};
+
+}  // namespace wavetune::search

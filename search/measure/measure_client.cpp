@@ -1,0 +1,179 @@
+#include "search/measure/measure_client.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "db/base/error.h"
+#include "runtime/jit/packed_message.h"
+
+namespace wavetune::measure {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kept_error_bytes = 64 << 10;
+constexpr int told_lines = 12;
+
+std::string lines_from(const std::string& text, std::size_t begin, int count) {
+  std::size_t end = begin;
+  for (int line = 0; line < count && end != std::string::npos; ++line)
+    end = text.find('\n', end == begin ? end : end + 1);
+  return text.substr(begin, end == std::string::npos ? end : end - begin);
+}
+
+}  // namespace
+
+std::string telling_lines(const std::string& error_text) {
+  if (const std::size_t report = error_text.find("ERROR: ");
+      report != std::string::npos && error_text.find("Sanitizer", report) != std::string::npos) {
+    return lines_from(error_text, report, told_lines);
+  }
+  std::size_t begin = error_text.size();
+  while (begin > 0 && error_text[begin - 1] == '\n') --begin;
+  const std::size_t end = begin;
+  for (int line = 0; line < told_lines && begin != std::string::npos && begin > 0; ++line) {
+    begin = error_text.rfind('\n', begin - 1);
+  }
+  begin = begin == std::string::npos || begin == 0 ? 0 : begin + 1;
+  return begin < end ? error_text.substr(begin, end - begin) : "";
+}
+
+MeasureClient::MeasureClient(MeasureClientOptions options) : options_(std::move(options)) {
+  // The link, not its target: it works on when the file is replaced (an upgrade) while this process runs.
+  if (options_.worker_executable.empty()) options_.worker_executable = "/proc/self/exe";
+}
+
+void MeasureClient::stop() {
+  if (process_) process_->kill(SIGKILL);
+  channel_.reset();
+  process_.reset();
+  prepared_.clear();
+}
+
+void MeasureClient::drain_error() {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(process_->error(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    error_text_.append(buffer, static_cast<std::size_t>(got));
+  }
+  // A sanitizer's headline comes first, so what is kept of a long report is its beginning and its end.
+  if (error_text_.size() > 2 * kept_error_bytes) {
+    error_text_.erase(kept_error_bytes, error_text_.size() - 2 * kept_error_bytes);
+  }
+}
+
+MeasureClient::Answer MeasureClient::ask(const nlohmann::json& head, std::span<const std::byte> payload,
+                                         milliseconds timeout) {
+  const auto died = [&] {
+    const auto status = process_->wait_for(milliseconds(2000));
+    drain_error();
+    const std::string lines = telling_lines(error_text_);
+    Answer answer{Ending::died, "",
+                  "the measuring process died: " + (status ? status->describe() : std::string("its pipe was closed"))};
+    if (!lines.empty()) answer.error += "\n" + lines;
+    stop();
+    return answer;
+  };
+  error_text_.clear();
+  if (!channel_->send(jit::pack_message(head, payload))) return died();
+  const Clock::time_point deadline = Clock::now() + timeout;
+  Answer answer;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) {
+      stop();
+      return {Ending::timed_out, "", fmt::format("no answer after {} ms; the process was killed", timeout.count())};
+    }
+    // Short waits, so that a talkative process does not block on its full standard error.
+    const auto outcome = channel_->receive(answer.message, std::min(left, milliseconds(100)));
+    drain_error();
+    if (outcome == process::ReadOutcome::message) return answer;
+    if (outcome == process::ReadOutcome::closed) return died();
+  }
+}
+
+nlohmann::json MeasureClient::ask_surely(const nlohmann::json& head, std::span<const std::byte> payload,
+                                         milliseconds timeout, const std::string& action) {
+  const Answer answer = ask(head, payload, timeout);
+  if (answer.ending != Ending::answered) fail(ErrorKind::device, "cannot {}: {}", action, answer.error);
+  std::span<const std::byte> nothing;
+  nlohmann::json json = jit::unpack_message(answer.message, nothing);
+  if (!json.value("ok", false))
+    fail(ErrorKind::device, "cannot {}: {}", action, json.value("error", "no reason given"));
+  return json;
+}
+
+void MeasureClient::ensure_open() {
+  if (process_) return;
+  process::SubprocessOptions start;
+  start.arguments = {options_.worker_executable.string(), "__measure-worker"};
+  start.standard_error = process::Stdio::pipe;
+  if (const char* sanitize = std::getenv("WAVETUNE_CPU_SANITIZE"); sanitize != nullptr && *sanitize != '\0') {
+    start.environment = process::sanitizer_environment();
+  }
+  process_.emplace(start);
+  channel_.emplace(process_->output(), process_->input());
+  const int flags = ::fcntl(process_->error(), F_GETFL);
+  (void)::fcntl(process_->error(), F_SETFL, flags | O_NONBLOCK);
+  ++starts_;
+  try {
+    ask_surely({{"type", "open"}, {"device", options_.device}, {"index", options_.index}}, {}, options_.open_timeout,
+               fmt::format("open device {} of '{}' in a measuring process", options_.index, options_.device));
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+void MeasureClient::ensure_prepared(const MeasureRequest& request) {
+  ensure_open();
+  const std::string key = fmt::format("{} {}", request.seed, request.problem.key());
+  if (prepared_ == key) return;
+  ask_surely({{"type", "prepare"}, {"problem", request.problem.key()}, {"seed", request.seed}}, {},
+             options_.prepare_timeout, "compute the reference of " + request.problem.key());
+  prepared_ = key;
+}
+
+MeasureResult MeasureClient::measure(const MeasureRequest& request) {
+  // A process that was killed while idle is replaced without a word; one that dies of this configuration is not asked
+  // again.
+  if (process_ && !process_->running()) stop();
+  ensure_prepared(request);
+  const nlohmann::json head = {{"type", "measure"},
+                               {"config", db::to_text(request.config)},
+                               {"incumbent_us", request.incumbent_us},
+                               {"timing", timing_to_json(request.timing)}};
+  const Answer answer = ask(head, request.code, options_.run_timeout);
+  MeasureResult result;
+  if (answer.ending != Ending::answered) {
+    result.outcome = answer.ending == Ending::timed_out ? db::Outcome::timeout : db::Outcome::fault;
+    result.error = answer.error;
+    return result;
+  }
+  std::span<const std::byte> nothing;
+  const nlohmann::json json = jit::unpack_message(answer.message, nothing);
+  if (json.value("leaves", false)) stop();
+  if (json.value("ok", false)) return result_from_json(json.at("result"));
+  result.outcome = db::Outcome::launch_error;
+  result.error = json.value("error", "no reason given");
+  return result;
+}
+
+DevicePeak MeasureClient::peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels) {
+  ensure_open();
+  const nlohmann::json json = ask_surely({{"type", "peak"}, {"kernels", peak_kernels_to_json(kernels)}}, code,
+                                         options_.prepare_timeout, "measure the device's peak rates");
+  return peak_from_json(json.at("peak"));
+}
+
+}  // namespace wavetune::measure

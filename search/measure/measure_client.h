@@ -1,0 +1,74 @@
+// The driver's end of a measuring process: starts it, talks to it, survives it.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/process/message_channel.h"
+#include "runtime/process/subprocess.h"
+#include "search/measure/messages.h"
+#include "search/measure/peak_run.h"
+
+namespace wavetune::measure {
+
+struct MeasureClientOptions {
+  std::string device;                            ///< device spec ("cpu:8")
+  int index = 0;                                 ///< which of the devices it shows
+  std::filesystem::path worker_executable = {};  ///< empty: this executable, started as `wavetune __measure-worker`
+  std::chrono::milliseconds open_timeout{120'000};
+  std::chrono::milliseconds prepare_timeout{900'000};  ///< input data and reference, computed on the host
+  std::chrono::milliseconds run_timeout{20'000};       ///< one configuration: load, verify, time
+};
+
+/// One measuring process, started when first needed and replaced after it died or was killed. Belongs to the thread
+/// that uses it: the process dies with that thread.
+class MeasureClient {
+ public:
+  explicit MeasureClient(MeasureClientOptions options);
+
+  /// Never throws for what the kernel does: a process that dies gives Outcome::fault with the last lines of its
+  /// standard error (a sanitizer's report), one that does not answer in time Outcome::timeout. Throws Error when the
+  /// process cannot be started, cannot open the device, or cannot prepare the problem (the message says which).
+  MeasureResult measure(const MeasureRequest& request);
+
+  /// Throws Error device when it cannot be measured.
+  DevicePeak peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels);
+
+  /// Process id of the running worker, -1 when there is none.
+  pid_t pid() const { return process_ ? process_->pid() : -1; }
+  /// Processes started so far, beyond the first.
+  int restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
+
+ private:
+  enum class Ending { answered, died, timed_out };
+  struct Answer {
+    Ending ending = Ending::answered;
+    std::string message;  ///< the packed answer
+    std::string error;    ///< how it died
+  };
+
+  void ensure_open();
+  void ensure_prepared(const MeasureRequest& request);
+  Answer ask(const nlohmann::json& head, std::span<const std::byte> payload, std::chrono::milliseconds timeout);
+  nlohmann::json ask_surely(const nlohmann::json& head, std::span<const std::byte> payload,
+                            std::chrono::milliseconds timeout, const std::string& action);
+  void drain_error();
+  void stop();
+
+  MeasureClientOptions options_;
+  std::optional<process::Subprocess> process_;
+  std::optional<process::MessageChannel> channel_;
+  std::string error_text_;  ///< the process's standard error, the last of it
+  std::string prepared_;    ///< what the process has prepared: seed and problem key
+  int starts_ = 0;
+};
+
+/// What of a dead process's standard error tells the reader most: a sanitizer's report from its headline on, else the
+/// last lines.
+std::string telling_lines(const std::string& error_text);
+
+}  // namespace wavetune::measure

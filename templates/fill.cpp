@@ -1,0 +1,52 @@
+#include "templates/fill.h"
+
+#include <numeric>
+
+#include "db/base/error.h"
+
+namespace wavetune::templates {
+namespace {
+
+double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+/// Sum of four 16-bit uniforms, centred, with variance 1: near enough to normal, from one draw.
+double near_normal(std::uint64_t bits) {
+  const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
+  return (sum - 131070.0) * (1.7320508075688772 / 65536.0);
+}
+
+}  // namespace
+
+void fill_normal(HostTensor& tensor, std::mt19937_64& random, double scale) {
+  constexpr std::int64_t outlier_period = 512;
+  for (std::int64_t i = 0; i < tensor.count(); ++i) tensor.set(i, scale * near_normal(random()));
+  for (std::int64_t i = 0; i + outlier_period <= tensor.count(); i += outlier_period) {
+    const std::int64_t at = i + static_cast<std::int64_t>(random() % outlier_period);
+    tensor.set(at, 8.0 * tensor.at(at));
+  }
+}
+
+void fill_uniform(HostTensor& tensor, std::mt19937_64& random, double low, double high) {
+  for (std::int64_t i = 0; i < tensor.count(); ++i) tensor.set(i, low + (high - low) * unit(random()));
+}
+
+void fill_indices(HostTensor& tensor, std::mt19937_64& random, std::int64_t low, std::int64_t high) {
+  if (high <= low) fail(ErrorKind::internal, "empty index range [{}, {})", low, high);
+  const auto range = static_cast<std::uint64_t>(high - low);
+  for (std::int64_t i = 0; i < tensor.count(); ++i) {
+    tensor.set(i, static_cast<double>(low + static_cast<std::int64_t>(random() % range)));
+  }
+}
+
+void fill_distinct(HostTensor& tensor, std::mt19937_64& random, std::int64_t limit) {
+  if (limit < tensor.count()) fail(ErrorKind::internal, "{} distinct indices below {}", tensor.count(), limit);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(limit));
+  std::iota(all.begin(), all.end(), 0);
+  for (std::int64_t i = 0; i < tensor.count(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    std::swap(all[at], all[at + random() % (all.size() - at)]);
+    tensor.set(i, static_cast<double>(all[at]));
+  }
+}
+
+}  // namespace wavetune::templates

@@ -1,0 +1,87 @@
+#include "templates/grouped_gemm/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "templates/fill.h"
+#include "templates/gemm/product.h"
+
+namespace wavetune::templates {
+namespace {
+
+/// Different experts for one token. Expert e is chosen about as often as 1 / (1 + e): routers are never balanced, and
+/// some experts get nothing.
+std::vector<std::int64_t> route(const GroupedDims& d, std::mt19937_64& random) {
+  std::vector<std::int64_t> chosen;
+  while (static_cast<std::int64_t>(chosen.size()) < d.topk) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+    const double skewed = std::pow(static_cast<double>(d.experts) + 1.0, unit) - 1.0;
+    std::int64_t expert = std::min(d.experts - 1, static_cast<std::int64_t>(skewed));
+    while (std::ranges::find(chosen, expert) != chosen.end()) expert = (expert + 1) % d.experts;
+    chosen.push_back(expert);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+GroupedDims::GroupedDims(const Problem& p)
+    : m(p.dim("m")),
+      topk(p.dim("topk")),
+      experts(p.dim("experts")),
+      n(p.dim("n")),
+      k(p.dim("k")),
+      swiglu(p.dim("swiglu")),
+      type(element_type(p)) {}
+
+void grouped_gemm_fill(const GroupedDims& d, std::mt19937_64& random, std::span<HostTensor> tensors) {
+  fill_normal(tensors[0], random);
+  fill_normal(tensors[1], random, 1.0 / std::sqrt(static_cast<double>(d.k)));
+  std::vector<std::int64_t> expert_of_pair;
+  for (std::int64_t token = 0; token < d.m; ++token) {
+    for (const std::int64_t expert : route(d, random)) expert_of_pair.push_back(expert);
+  }
+  std::vector<std::int64_t> order(expert_of_pair.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {},
+                           [&](std::int64_t pair) { return expert_of_pair[static_cast<std::size_t>(pair)]; });
+  for (std::size_t s = 0; s < order.size(); ++s) {
+    tensors[2].set(static_cast<std::int64_t>(s), static_cast<double>(order[s]));
+  }
+  for (std::int64_t expert = 0; expert <= d.experts; ++expert) {
+    tensors[3].set(
+        expert, static_cast<double>(std::ranges::count_if(expert_of_pair, [&](std::int64_t e) { return e < expert; })));
+  }
+}
+
+void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors) {
+  const auto order = tensors[2].as<std::int32_t>();
+  const auto offsets = tensors[3].as<std::int32_t>();
+  const auto depth = static_cast<std::size_t>(d.k);
+  const std::vector<float> x = to_floats(tensors[0], 0, d.x_rows() * d.k);
+  const std::int64_t columns = d.parts() * d.n;
+  for (std::int64_t expert = 0; expert < d.experts; ++expert) {
+    const std::int64_t begin = offsets[static_cast<std::size_t>(expert)],
+                       end = offsets[static_cast<std::size_t>(expert) + 1];
+    if (begin == end) continue;
+    std::vector<float> rows;
+    for (std::int64_t s = begin; s < end; ++s) {
+      const std::int64_t row = d.swiglu != 0 ? order[static_cast<std::size_t>(s)] / d.topk : s;
+      const auto from = x.begin() + static_cast<std::ptrdiff_t>(row * d.k);
+      rows.insert(rows.end(), from, from + static_cast<std::ptrdiff_t>(depth));
+    }
+    const std::vector<float> w = to_floats(tensors[1], expert * columns * d.k, columns * d.k);
+    const std::vector<double> product = multiply_transposed(rows, w, end - begin, columns, d.k);
+    for (std::int64_t s = begin; s < end; ++s) {
+      const double* sums = product.data() + (s - begin) * columns;
+      const std::int64_t target = d.swiglu != 0 ? s : order[static_cast<std::size_t>(s)];
+      for (std::int64_t j = 0; j < d.n; ++j) {
+        const double value = d.swiglu != 0 ? sums[j] / (1.0 + std::exp(-sums[j])) * sums[d.n + j] : sums[j];
+        tensors[4].set(target * d.n + j, value);
+      }
+    }
+  }
+}
+
+}  // namespace wavetune::templates

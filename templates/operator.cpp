@@ -1,0 +1,101 @@
+#include "templates/operator.h"
+
+#include <cmath>
+#include <limits>
+
+#include "db/base/error.h"
+#include "db/base/hash.h"
+#include "templates/embedded.h"
+
+namespace wavetune::templates {
+namespace {
+
+bool is_integer(DType type) { return type == DType::i32 || type == DType::i64 || type == DType::u8; }
+
+/// Deviation of one element in units of the tolerance.
+double deviation(double got, double expected, const Tolerance& tolerance, bool integer) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  if (got == expected) return 0.0;  // also equal infinities: scores of masked positions
+  if (integer || !std::isfinite(got) || !std::isfinite(expected)) return infinite;
+  const double limit = tolerance.absolute + tolerance.relative * std::fabs(expected);
+  return limit > 0.0 ? std::fabs(got - expected) / limit : infinite;
+}
+
+}  // namespace
+
+Comparison Operator::compare(const Problem& problem, std::span<const HostTensor> got,
+                             std::span<const HostTensor> expected) const {
+  const std::vector<OperandSpec> specs = operands(problem);
+  const Tolerance limit = tolerance(problem);
+  Comparison result;
+  for (std::size_t t = 0; t < specs.size(); ++t) {
+    const OperandSpec& spec = specs[t];
+    if (spec.role != Role::output && spec.role != Role::inout) continue;
+    const bool integer = is_integer(spec.dtype);
+    for (std::int64_t i = 0; i < spec.count(); ++i) {
+      const double g = got[t].at(i);
+      const double e = expected[t].at(i);
+      const double d = deviation(g, e, limit, integer);
+      if (d <= result.worst) continue;
+      result.worst = d;
+      if (d > 1.0) {
+        result.message = fmt::format("{}[{},{},{}] is {} instead of {} ({:.3g} x the tolerance)", spec.name,
+                                     i / (spec.rows * spec.cols), i / spec.cols % spec.rows, i % spec.cols, g, e, d);
+      }
+      if (std::isinf(d)) return result;
+    }
+  }
+  return result;
+}
+
+std::string source_hash(const Operator& op) {
+  std::string all = fmt::format("{} version {}\n", op.name(), op.version());
+  const auto append = [&all](std::string_view path, std::string_view text) {
+    all += fmt::format("{} {}\n", path, text.size());
+    all += text;
+  };
+  for (const auto& [path, text] : embedded_sources()) {
+    if (path.starts_with("templates/prelude/")) append(path, text);
+  }
+  for (const std::string& path : op.source_files()) append(path, embedded_source(path));
+  return content_hash(all);
+}
+
+std::string kernel_source(const Operator& op, const Problem& problem, const Config& config) {
+  std::string source = "namespace cfg {\n";
+  for (const auto& [name, value] : op.constants(problem, config)) {
+    source += fmt::format("constexpr int {} = {};\n", name, value);
+  }
+  source += "}  // namespace cfg\n";
+  for (const std::string& path : op.source_files()) {
+    // Compiler messages then name the file below the repository, not a line of the assembled unit.
+    source += fmt::format("#line 1 \"{}\"\n", path);
+    source += embedded_source(path);
+    if (!source.ends_with('\n')) source += '\n';
+  }
+  return source;
+}
+
+InputOutput split_dtype(std::string_view text) {
+  const std::size_t bar = text.find('_');
+  const std::optional<DType> input = dtype_from_string(text.substr(0, bar));
+  const std::optional<DType> output = bar == std::string_view::npos ? input : dtype_from_string(text.substr(bar + 1));
+  if (!input || !output) {
+    fail(ErrorKind::usage, "'{}' is not a number format: expected f32, bf16, f16, i32, i64, u8 or input_output", text);
+  }
+  return {*input, *output};
+}
+
+std::vector<View> dense_views(std::span<const OperandSpec> specs, std::span<void* const> buffers) {
+  if (specs.size() != buffers.size()) {
+    fail(ErrorKind::internal, "{} buffers for {} operands", buffers.size(), specs.size());
+  }
+  std::vector<View> views;
+  views.reserve(specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    views.push_back({buffers[i], specs[i].cols, specs[i].rows * specs[i].cols});
+  }
+  return views;
+}
+
+}  // namespace wavetune::templates

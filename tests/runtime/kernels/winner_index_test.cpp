@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "db/base/error.h"
+#include "runtime/kernels/kernel_table.h"
+#include "templates/registry.h"
+
+namespace wavetune::kernels {
+namespace {
+
+const db::Environment environment{"test device", "cpu-test", 2, "cpu 0.1", "g++", "12"};
+
+templates::DeviceLimits limits() {
+  templates::DeviceLimits result;
+  result.arch = "cpu-test";
+  return result;
+}
+
+db::Problem gemm(std::int64_t m, std::int64_t n = 64) {
+  return {"gemm", "f32", {{"batch", 1}, {"k", 64}, {"m", m}, {"n", n}}};
+}
+
+db::Problem attention(std::int64_t m, std::int64_t slots) {
+  return {"mla_attention",
+          "f32",
+          {{"heads", 8}, {"latent", 32}, {"m", m}, {"rope", 16}, {"slots", slots}, {"topk", 16}}};
+}
+
+/// A database with winners for some problems: the n-th valid configuration of each, so that they differ.
+class WinnerIndexTest : public testing::Test {
+ protected:
+  WinnerIndexTest() : path_(std::filesystem::path(testing::TempDir()) / "wavetune_winner_index.db") {
+    std::filesystem::remove(path_);
+    database_.emplace(db::Database::open(path_, db::OpenMode::create));
+  }
+  ~WinnerIndexTest() override {
+    database_.reset();
+    std::filesystem::remove(path_);
+  }
+
+  db::Config add(const db::Problem& problem, std::size_t nth, std::string hash = {}) {
+    const templates::Operator& op = templates::get_operator(problem.op);
+    if (hash.empty()) hash = templates::source_hash(op);
+    const db::Config config = op.space(problem, limits()).enumerate().at(nth);
+    database_->set_current_source(problem.op, hash);
+    db::Trial trial;
+    trial.problem = problem;
+    trial.config = config;
+    trial.source_hash = hash;
+    trial.median_us = 5;
+    trial.samples_us = {5};
+    database_->add_trial(environment, trial);
+    return config;
+  }
+  Choice choose(const db::Problem& problem) { return WinnerIndex(&*database_, environment).choose(problem, limits()); }
+
+  std::filesystem::path path_;
+  std::optional<db::Database> database_;
+};
+
+TEST_F(WinnerIndexTest, FallsBackWithoutADatabaseOrAWinner) {
+  const Choice choice = WinnerIndex(nullptr, environment).choose(gemm(4), limits());
+  EXPECT_EQ(choice.match, Match::fallback);
+  EXPECT_EQ(choice.config, templates::get_operator("gemm").default_config(gemm(4), limits()));
+  EXPECT_EQ(choice.from, "");
+  add(gemm(4), 0);
+  EXPECT_EQ(choose(gemm(4, 128)).match, Match::fallback);
+}
+
+TEST_F(WinnerIndexTest, PrefersTheSameThenTheNextLargerThenTheClosestSmallerM) {
+  const db::Config at4 = add(gemm(4), 0), at16 = add(gemm(16), 1), at64 = add(gemm(64), 2);
+  struct Case {
+    std::int64_t m;
+    Match match;
+    const db::Config& config;
+  };
+  for (const Case& c : {Case{16, Match::exact, at16}, Case{1, Match::nearest, at4}, Case{5, Match::nearest, at16},
+                        Case{17, Match::nearest, at64}, Case{500, Match::nearest, at64}}) {
+    const Choice choice = choose(gemm(c.m));
+    EXPECT_EQ(choice.match, c.match) << c.m;
+    EXPECT_EQ(choice.config, c.config) << c.m;
+  }
+  EXPECT_EQ(choose(gemm(5)).from, gemm(16).key());
+}
+
+TEST_F(WinnerIndexTest, CacheCapacityDoesNotMakeAMatchInexact) {
+  const db::Config config = add(attention(8, 1024), 3);
+  const Choice choice = choose(attention(8, 99840));
+  EXPECT_EQ(choice.match, Match::exact);
+  EXPECT_EQ(choice.config, config);
+  EXPECT_EQ(choose(attention(4, 1024)).match, Match::nearest);
+}
+
+TEST_F(WinnerIndexTest, IgnoresWinnersOfOtherSourcesAndEnvironments) {
+  add(gemm(4), 0, "hash of an older template");
+  EXPECT_EQ(choose(gemm(4)).match, Match::fallback);
+  add(gemm(4), 1);
+  EXPECT_EQ(choose(gemm(4)).match, Match::exact);
+  db::Environment other = environment;
+  other.compiler_version = "13";
+  EXPECT_EQ(WinnerIndex(&*database_, other).choose(gemm(4), limits()).match, Match::fallback);
+}
+
+}  // namespace
+}  // namespace wavetune::kernels

@@ -1,0 +1,362 @@
+#include "operator_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "db/base/error.h"
+#include "runtime/hip/handles.h"
+#include "runtime/hip/provider.h"
+#include "templates/registry.h"
+
+namespace wavetune::templates::test {
+namespace {
+
+constexpr std::int64_t guard_elements = 64;
+
+/// The CPU device with the kernels that were compiled so far.
+class Device {
+ public:
+  static Device& get() {
+    static Device device;
+    return device;
+  }
+
+  const hip::Api& api() const { return provider_->api(); }
+  const DeviceLimits& limits() const { return provider_->devices().at(0).limits; }
+
+  const hip::Module& module(const std::string& source) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = modules_.find(source);
+      if (found != modules_.end()) return found->second;
+    }
+    hip::Module made = hip::load_module(api(), compile(source));
+    const std::lock_guard lock(mutex_);
+    return modules_.try_emplace(source, std::move(made)).first->second;
+  }
+
+  /// Compiles on all cores what is not there yet. A source that does not compile throws in module(), where it is
+  /// wanted.
+  void prepare(const std::set<std::string>& sources) {
+    const std::vector<std::string> list(sources.begin(), sources.end());
+    std::atomic<std::size_t> next{0};
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+      threads.emplace_back([&] {
+        for (std::size_t at = next++; at < list.size(); at = next++) {
+          try {
+            module(list[at]);
+          } catch (const Error&) {
+          }
+        }
+      });
+    }
+  }
+
+ private:
+  Device() : provider_(hip::load_provider(hip::parse_device_spec("cpu"))) {
+    hip::check(api(), api().hipSetDevice(0), "hipSetDevice");
+  }
+
+  std::vector<std::byte> compile(const std::string& source) {
+    const std::string unit = provider_->prelude() + source;
+    hiprtcProgram program = nullptr;
+    hip::check_rtc(api(), api().hiprtcCreateProgram(&program, unit.c_str(), "kernel.hip", 0, nullptr, nullptr),
+                   "hiprtcCreateProgram");
+    std::vector<std::string> options = provider_->compile_options(provider_->devices().at(0));
+    std::vector<const char*> texts;
+    for (const std::string& option : options) texts.push_back(option.c_str());
+    const hiprtcResult result = api().hiprtcCompileProgram(program, static_cast<int>(texts.size()), texts.data());
+    std::size_t size = 0;
+    if (result != HIPRTC_SUCCESS) {
+      (void)api().hiprtcGetProgramLogSize(program, &size);
+      std::string log(size, '\0');
+      (void)api().hiprtcGetProgramLog(program, log.data());
+      (void)api().hiprtcDestroyProgram(&program);
+      fail(ErrorKind::device, "kernel does not compile: {}", log);
+    }
+    hip::check_rtc(api(), api().hiprtcGetCodeSize(program, &size), "hiprtcGetCodeSize");
+    std::vector<std::byte> code(size);
+    hip::check_rtc(api(), api().hiprtcGetCode(program, reinterpret_cast<char*>(code.data())), "hiprtcGetCode");
+    (void)api().hiprtcDestroyProgram(&program);
+    return code;
+  }
+
+  std::shared_ptr<const hip::Provider> provider_;
+  std::mutex mutex_;
+  std::map<std::string, hip::Module> modules_;
+};
+
+/// One element's worth of bytes that no kernel writes by accident: NaN for floats.
+std::array<std::byte, 8> poison(DType type) {
+  std::array<std::byte, 8> bytes{};
+  const auto put = [&](auto value) { std::memcpy(bytes.data(), &value, sizeof value); };
+  switch (type) {
+    case DType::f32:
+      put(std::uint32_t{0x7fc0dead});
+      break;
+    case DType::bf16:
+      put(std::uint16_t{0x7fed});
+      break;
+    case DType::f16:
+      put(std::uint16_t{0x7eed});
+      break;
+    case DType::i32:
+      put(std::uint32_t{0x7eadbeef});
+      break;
+    case DType::i64:
+      put(std::uint64_t{0x7eadbeef7eadbeef});
+      break;
+    case DType::u8:
+      put(std::uint8_t{0xa5});
+      break;
+  }
+  return bytes;
+}
+
+/// An operand's memory: guard band, tensor with its gaps, guard band.
+class Placement {
+ public:
+  Placement(const OperandSpec& spec, Layout layout) : spec_(spec), size_(size_of(spec.dtype)) {
+    const std::int64_t gap = layout == Layout::dense ? 0 : layout == Layout::padded ? 64 : 3;
+    offset_ = guard_elements + (layout == Layout::misaligned ? 1 : 0);
+    row_stride_ = spec.cols + gap;
+    batch_stride_ = spec.rows * row_stride_ + gap;
+    image_.resize(static_cast<std::size_t>(offset_ + spec.batch * batch_stride_ + guard_elements) * size_);
+    const auto pattern = poison(spec.dtype);
+    for (std::size_t at = 0; at < image_.size(); at += size_) std::memcpy(image_.data() + at, pattern.data(), size_);
+  }
+
+  std::vector<std::byte>& image() { return image_; }
+  View view(void* base) const {
+    return {static_cast<std::byte*>(base) + static_cast<std::size_t>(offset_) * size_, row_stride_, batch_stride_};
+  }
+
+  void put(const HostTensor& tensor) {
+    each_row([&](std::size_t dense, std::size_t place, std::size_t bytes) {
+      std::memcpy(image_.data() + place, tensor.bytes().data() + dense, bytes);
+    });
+  }
+  /// Takes the tensor out and leaves poison in its place, so that what remains must equal a fresh placement.
+  HostTensor take(std::vector<std::byte>& written) const {
+    HostTensor tensor(spec_.dtype, spec_.count());
+    const auto pattern = poison(spec_.dtype);
+    each_row([&](std::size_t dense, std::size_t place, std::size_t bytes) {
+      std::memcpy(tensor.bytes().data() + dense, written.data() + place, bytes);
+      for (std::size_t at = 0; at < bytes; at += size_) std::memcpy(written.data() + place + at, pattern.data(), size_);
+    });
+    return tensor;
+  }
+
+ private:
+  template <class Body>
+  void each_row(const Body& body) const {
+    for (std::int64_t b = 0; b < spec_.batch; ++b) {
+      for (std::int64_t r = 0; r < spec_.rows; ++r) {
+        body(static_cast<std::size_t>((b * spec_.rows + r) * spec_.cols) * size_,
+             static_cast<std::size_t>(offset_ + b * batch_stride_ + r * row_stride_) * size_,
+             static_cast<std::size_t>(spec_.cols) * size_);
+      }
+    }
+  }
+
+  OperandSpec spec_;
+  std::size_t size_;
+  std::int64_t offset_, row_stride_, batch_stride_;
+  std::vector<std::byte> image_;
+};
+
+bool is_written(Role role) { return role == Role::output || role == Role::inout; }
+
+/// The default configuration and `samples` drawn from the space. Positions are tried at random: enumerating a large
+/// space takes longer than running the tests.
+std::vector<Config> draw(const Operator& op, const Problem& problem, const DeviceLimits& limits, int samples) {
+  std::vector<Config> configs{op.default_config(problem, limits)};
+  const Space space = op.space(problem, limits);
+  std::mt19937_64 random(20240229);
+  for (int tries = 0; tries < 20000 && static_cast<int>(configs.size()) <= samples; ++tries) {
+    Config config = space.at(random() % space.product_size());
+    if (space.valid(config)) configs.push_back(std::move(config));
+  }
+  return configs;
+}
+
+}  // namespace
+
+const char* to_string(Layout layout) {
+  switch (layout) {
+    case Layout::dense:
+      return "dense";
+    case Layout::padded:
+      return "padded";
+    case Layout::misaligned:
+      return "misaligned";
+  }
+  return "?";
+}
+
+DeviceLimits cpu_limits() { return Device::get().limits(); }
+
+DeviceLimits mi355x_limits() {
+  return {.arch = "gfx950", .wave_size = 64, .max_block_threads = 1024, .lds_bytes = 160 * 1024, .cu_count = 256};
+}
+
+TestData make_data(const Operator& op, const Problem& problem, const Scalars& scalars, std::uint64_t seed) {
+  TestData data;
+  data.scalars = op.default_scalars(problem);
+  for (const auto& [name, value] : scalars) data.scalars[name] = value;
+  std::mt19937_64 random(seed);
+  for (const OperandSpec& spec : op.operands(problem)) data.tensors.emplace_back(spec.dtype, spec.count());
+  op.fill(problem, random, data.tensors);
+  data.expected = data.tensors;
+  op.reference(problem, data.scalars, data.expected);
+  return data;
+}
+
+RunResult run_operator(const Operator& op, const Problem& problem, const Config& config, Layout layout,
+                       const TestData& data) {
+  Device& device = Device::get();
+  const hip::Api& api = device.api();
+  const std::vector<OperandSpec> specs = op.operands(problem);
+  const std::vector<HostTensor>& tensors = data.tensors;
+
+  std::vector<Placement> placements;
+  std::vector<hip::DeviceBuffer> buffers;
+  std::vector<View> views;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    Placement& placement = placements.emplace_back(specs[i], layout);
+    if (specs[i].role != Role::output) placement.put(tensors[i]);
+    const auto& image = placement.image();
+    hip::DeviceBuffer& buffer = buffers.emplace_back(api, image.size());
+    hip::check(api, api.hipMemcpy(buffer.get(), image.data(), image.size(), hipMemcpyHostToDevice), "hipMemcpy");
+    views.push_back(placement.view(buffer.get()));
+  }
+  const std::int64_t workspace_bytes = op.workspace_bytes(problem, config);
+  const OperandSpec workspace_spec{"workspace", Role::workspace, DType::f32, 1, 1, (workspace_bytes + 3) / 4};
+  Placement workspace(workspace_spec, Layout::dense);
+  hip::DeviceBuffer workspace_buffer(api, workspace.image().size());
+  hip::check(
+      api,
+      api.hipMemcpy(workspace_buffer.get(), workspace.image().data(), workspace.image().size(), hipMemcpyHostToDevice),
+      "hipMemcpy");
+
+  const Call call{&problem, views, &data.scalars,
+                  workspace_bytes > 0 ? workspace.view(workspace_buffer.get()).data : nullptr};
+  const hip::Module& module = device.module(kernel_source(op, problem, config));
+  for (const Launch& launch : op.launches(config, call)) {
+    hip::launch(api, hip::get_function(api, module, launch.kernel), launch.grid, launch.block, launch.lds_bytes,
+                nullptr, launch.params);
+  }
+  hip::check(api, api.hipDeviceSynchronize(), "hipDeviceSynchronize");
+
+  RunResult result;
+  // What lies around the tensor must still be as it was placed.
+  const auto take = [&](const Placement& placement, const hip::DeviceBuffer& buffer, const OperandSpec& spec,
+                        Layout its_layout) {
+    std::vector<std::byte> written(buffer.bytes());
+    hip::check(api, api.hipMemcpy(written.data(), buffer.get(), written.size(), hipMemcpyDeviceToHost), "hipMemcpy");
+    HostTensor tensor = placement.take(written);
+    if (written != Placement(spec, its_layout).image()) result.damage += " outside of " + spec.name;
+    return tensor;
+  };
+  std::vector<HostTensor> got;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    got.push_back(take(placements[i], buffers[i], specs[i], layout));
+    const bool same = std::ranges::equal(got[i].bytes(), tensors[i].bytes());
+    if (!is_written(specs[i].role) && !same) result.damage += " input " + specs[i].name;
+  }
+  (void)take(workspace, workspace_buffer, workspace_spec, Layout::dense);
+  result.comparison = op.compare(problem, got, data.expected);
+  return result;
+}
+
+void check_space(const Operator& op, const Problem& problem, const DeviceLimits& limits) {
+  SCOPED_TRACE(problem.key() + " on " + limits.arch);
+  op.check(problem);
+  const Space space = op.space(problem, limits);
+  const Config fallback = op.default_config(problem, limits);
+  EXPECT_EQ(space.violation(fallback), std::nullopt) << db::to_text(fallback);
+  const std::vector<OperandSpec> specs = op.operands(problem);
+  const Scalars scalars = op.default_scalars(problem);
+  const std::vector<void*> nowhere(specs.size(), nullptr);
+  const std::vector<View> views = dense_views(specs, nowhere);
+  const Call call{&problem, views, &scalars, nullptr};
+  Problem grown = problem;
+  for (const char* name : {"m", "context", "slots", "rows"}) {
+    const auto found = grown.dims.find(name);
+    if (found != grown.dims.end()) found->second = 2 * found->second + 5;
+  }
+  for (const Config& config : draw(op, problem, limits, 20)) {
+    SCOPED_TRACE(db::to_text(config));
+    EXPECT_EQ(op.constants(problem, config), op.constants(grown, config));
+    EXPECT_GE(op.workspace_bytes(problem, config), 0);
+    const std::vector<Launch> launches = op.launches(config, call);
+    EXPECT_FALSE(launches.empty());
+    for (const Launch& launch : launches) {
+      EXPECT_LE(launch.lds_bytes, static_cast<std::uint32_t>(limits.lds_bytes));
+      EXPECT_LE(launch.block[0] * launch.block[1] * launch.block[2],
+                static_cast<std::uint32_t>(limits.max_block_threads));
+      EXPECT_GT(launch.block[0] * launch.block[1] * launch.block[2], 0u);
+      EXPECT_GT(launch.grid[0] * launch.grid[1] * launch.grid[2], 0u);
+      EXPECT_LE(launch.grid[1], 65535u);
+      EXPECT_LE(launch.grid[2], 65535u);
+    }
+  }
+  const Cost cost = op.cost(problem);
+  EXPECT_GT(cost.bytes, 0);
+  EXPECT_GE(cost.flops, 0);
+}
+
+void check_operator(const OperatorCase& c) {
+  const Operator& op = get_operator(c.op);
+  std::vector<Problem> problems;
+  for (const db::NamedInts& dims : c.shapes) problems.push_back({c.op, c.dtype, dims});
+  std::vector<DeviceLimits> devices{cpu_limits()};
+  if (c.gpu_space) devices.push_back(mi355x_limits());
+
+  std::vector<std::pair<Config, const DeviceLimits*>> configs;
+  for (const DeviceLimits& limits : devices) {
+    for (const Config& config : draw(op, problems.at(0), limits, c.samples)) configs.emplace_back(config, &limits);
+  }
+  std::vector<std::vector<Config>> to_run(problems.size());
+  std::set<std::string> sources;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    for (const DeviceLimits& limits : devices) {
+      check_space(op, problems[i], limits);
+      to_run[i].push_back(op.default_config(problems[i], limits));
+    }
+    for (const auto& [config, limits] : configs) {
+      if (op.space(problems[i], *limits).valid(config)) to_run[i].push_back(config);
+    }
+    to_run[i].insert(to_run[i].end(), c.configs.begin(), c.configs.end());
+    std::sort(to_run[i].begin(), to_run[i].end());
+    to_run[i].erase(std::unique(to_run[i].begin(), to_run[i].end()), to_run[i].end());
+    for (const Config& config : to_run[i]) sources.insert(kernel_source(op, problems[i], config));
+  }
+  Device::get().prepare(sources);
+
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const TestData data = make_data(op, problems[i], c.scalars, i + 1);
+    for (const Config& config : to_run[i]) {
+      for (Layout layout : c.layouts) {
+        if (layout != Layout::dense && static_cast<int>(i) >= c.shapes_per_layout) continue;
+        const RunResult result = run_operator(op, problems[i], config, layout, data);
+        EXPECT_TRUE(result.comparison.passes() && result.damage.empty())
+            << problems[i].key() << " with " << db::to_text(config) << ", " << to_string(layout) << ": "
+            << result.comparison.message << (result.damage.empty() ? "" : "; wrote" + result.damage);
+      }
+    }
+  }
+}
+
+}  // namespace wavetune::templates::test
