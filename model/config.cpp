@@ -23,10 +23,11 @@ void check_architecture(const JsonFields& fields) {
   const auto architectures = fields.strings("architectures");
   const auto type = fields.string("model_type");
   const bool named =
-      architectures && std::find(architectures->begin(), architectures->end(), architecture) != architectures->end();
-  if (named || (!architectures && type == model_type)) return;
-  const std::string found =
-      architectures && !architectures->empty() ? architectures->front() : type.value_or("none named");
+      !architectures || std::find(architectures->begin(), architectures->end(), architecture) != architectures->end();
+  const bool typed = !type || *type == model_type;
+  if (named && typed && (architectures || type)) return;
+  const std::string found = !named ? (architectures->empty() ? "none named" : architectures->front())
+                                   : type ? "of model_type " + *type : "none named";
   fail(ErrorKind::incompatible, "{}: architecture {} is not supported; wavetune serves {} (model_type {})",
        fields.source(), found, architecture, model_type);
 }

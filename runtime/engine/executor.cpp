@@ -53,7 +53,8 @@ Executor::Executor(std::shared_ptr<const hip::Provider> provider, kernels::Kerne
   const model::Buffer& table = program().buffers[static_cast<std::size_t>(program().io.block_table)];
   host_inputs_ = PinnedBuffer(api_, memories_[0].input_bytes());
   host_block_table_ = PinnedBuffer(api_, static_cast<std::size_t>(table.rows.factor * table.cols.factor) * sizeof(std::int32_t));
-  std::memset(host_block_table_.at<std::byte>(), 0, host_block_table_.bytes());
+  // No page has this number: the first row of every sequence differs, page 0 included, and is written.
+  std::memset(host_block_table_.at<std::byte>(), 0xFF, host_block_table_.bytes());
   host_sampling_ = PinnedBuffer(api_, 3 * samples * sizeof(float));
   host_tokens_ = PinnedBuffer(api_, samples * sizeof(std::int32_t));
   sampling_ = hip::DeviceBuffer(api_, 3 * samples * sizeof(float));

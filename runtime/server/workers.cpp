@@ -27,10 +27,17 @@ void Workers::stop() {
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
-  std::deque<std::function<void()>> late;
-  const std::scoped_lock lock(mutex_);
+  // What came after the last thread had looked is run here: dropping it would strand a serial queue.
+  std::unique_lock lock(mutex_);
+  while (!queue_.empty()) {
+    auto work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    work();
+    work = nullptr;
+    lock.lock();
+  }
   stopped_ = true;
-  late.swap(queue_);
 }
 
 void Workers::run() {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "db/base/file.h"
+#include "db/database.h"
 #include "tests/cli/run_binary.h"
 
 namespace wavetune::test {
@@ -112,9 +112,10 @@ TEST_F(CliErrors, PortInUse) {
 }
 
 TEST_F(CliErrors, DatabaseOfANewerSchema) {
+  { const auto made = db::Database::open(path("new.db"), db::OpenMode::create); }
   sqlite3* raw = nullptr;
   ASSERT_EQ(sqlite3_open(path("new.db").c_str(), &raw), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(raw, "CREATE TABLE trials(x); PRAGMA user_version = 9999;", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, "PRAGMA user_version = 9999;", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(raw);
   expect_error({"db", "show", "--db", path("new.db")}, {path("new.db"), "9999"});
   expect_error({"tune", "--model", demo.string(), "--db", path("new.db"), "--device", "cpu"}, {path("new.db"), "9999"});
