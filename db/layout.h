@@ -17,17 +17,17 @@ struct LayoutRow {
   int tp = 1;
   int dp = 1;
   bool fits = true;
-  std::string reason;              ///< why it does not fit, or a remark
-  double decode_step_us = 0;       ///< one decode step of one replica at `decode_batch` sequences
-  double prefill_step_us = 0;      ///< one prefill chunk of `prefill_tokens`
+  std::string reason;          ///< why it does not fit, or a remark
+  double decode_step_us = 0;   ///< one decode step of one replica at `decode_batch` sequences
+  double prefill_step_us = 0;  ///< one prefill chunk of `prefill_tokens`
   int decode_batch = 0;
   int prefill_tokens = 0;
   double all_reduce_us = 0;        ///< part of decode_step_us spent in collectives
   double decode_tokens_per_s = 0;  ///< node total: dp replicas
   double prefill_tokens_per_s = 0;
   double single_stream_tokens_per_s = 0;
-  double score = 0;                ///< in the objective's unit (tokens/s), larger is better
-  double measured_share = 0;       ///< part of the step time that comes from measured operators; the rest is estimated
+  double score = 0;           ///< in the objective's unit (tokens/s), larger is better
+  double measured_share = 0;  ///< part of the step time that comes from measured operators; the rest is estimated
   std::vector<std::string> estimated;  ///< problem keys costed by roofline because nothing was measured
   double memory_bytes_per_device = 0;
 };

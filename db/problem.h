@@ -22,8 +22,9 @@ NamedInts named_ints_from_text(std::string_view text);
 /// A configuration: one value for each parameter of an operator's space.
 using Config = NamedInts;
 
-/// One operator at one shape. `op` is the template family ("gemm"), `dtype` its number format ("bf16"), `dims` the shape
-/// in the field's names (m, n, k, heads, ...). The dimension that grows with the batch is always called "m" (tokens).
+/// One operator at one shape. `op` is the template family ("gemm"), `dtype` its number format ("bf16"), `dims` the
+/// shape in the field's names (m, n, k, heads, ...). The dimension that grows with the batch is always called "m"
+/// (tokens).
 struct Problem {
   std::string op;
   std::string dtype;

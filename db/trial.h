@@ -35,9 +35,15 @@ enum class Outcome {
   timeout,          ///< the kernel did not come back in time
   wrong,            ///< ran, but the numbers differ from the reference
 };
-inline constexpr Outcome all_outcomes[] = {
-    Outcome::ok,           Outcome::compile_error, Outcome::compile_crash, Outcome::compile_timeout, Outcome::resource_limit,
-    Outcome::launch_error, Outcome::fault,         Outcome::timeout,       Outcome::wrong};
+inline constexpr Outcome all_outcomes[] = {Outcome::ok,
+                                           Outcome::compile_error,
+                                           Outcome::compile_crash,
+                                           Outcome::compile_timeout,
+                                           Outcome::resource_limit,
+                                           Outcome::launch_error,
+                                           Outcome::fault,
+                                           Outcome::timeout,
+                                           Outcome::wrong};
 
 std::string_view to_string(Outcome outcome);
 /// Inverse of to_string; nothing for an unknown word.
@@ -55,16 +61,16 @@ struct Resources {
 struct Trial {
   Problem problem;
   Config config;
-  std::string source_hash;         ///< content hash of the template's sources; a trial of other sources cannot win
+  std::string source_hash;  ///< content hash of the template's sources; a trial of other sources cannot win
   Outcome outcome = Outcome::ok;
   double median_us = 0;            ///< over samples_us; 0 unless outcome is ok
   std::vector<double> samples_us;  ///< one launch each, in the order measured
   double compile_ms = 0;
-  double max_error = 0;            ///< worst deviation from the reference, in units of the tolerance (1 = at the limit);
-                                   ///< not finite: stored as infinity
+  double max_error = 0;  ///< worst deviation from the reference, in units of the tolerance (1 = at the limit);
+                         ///< not finite: stored as infinity
   Resources resources;
-  std::string error;               ///< compiler log or driver text when outcome is not ok
-  std::string created_at;          ///< ISO 8601 UTC; filled by Database::add_trial when empty
+  std::string error;       ///< compiler log or driver text when outcome is not ok
+  std::string created_at;  ///< ISO 8601 UTC; filled by Database::add_trial when empty
 };
 
 /// The best `ok` trial of a problem in one environment with current sources.

@@ -27,7 +27,8 @@ void check_architecture(const JsonFields& fields) {
   const bool typed = !type || *type == model_type;
   if (named && typed && (architectures || type)) return;
   const std::string found = !named ? (architectures->empty() ? "none named" : architectures->front())
-                                   : type ? "of model_type " + *type : "none named";
+                            : type ? "of model_type " + *type
+                                   : "none named";
   fail(ErrorKind::incompatible, "{}: architecture {} is not supported; wavetune serves {} (model_type {})",
        fields.source(), found, architecture, model_type);
 }

@@ -12,12 +12,18 @@ double HostTensor::at(std::int64_t index) const {
   assert(index >= 0 && index < count_);
   const auto i = static_cast<std::size_t>(index);
   switch (dtype_) {
-    case DType::f32: return as<float>()[i];
-    case DType::bf16: return float_from_bf16(as<std::uint16_t>()[i]);
-    case DType::i32: return as<std::int32_t>()[i];
-    case DType::i64: return static_cast<double>(as<std::int64_t>()[i]);
-    case DType::u8: return as<std::uint8_t>()[i];
-    case DType::f16: break;  // no operator uses f16 yet
+    case DType::f32:
+      return as<float>()[i];
+    case DType::bf16:
+      return float_from_bf16(as<std::uint16_t>()[i]);
+    case DType::i32:
+      return as<std::int32_t>()[i];
+    case DType::i64:
+      return static_cast<double>(as<std::int64_t>()[i]);
+    case DType::u8:
+      return as<std::uint8_t>()[i];
+    case DType::f16:
+      break;  // no operator uses f16 yet
   }
   return std::nan("");
 }
@@ -26,12 +32,23 @@ void HostTensor::set(std::int64_t index, double value) {
   assert(index >= 0 && index < count_);
   const auto i = static_cast<std::size_t>(index);
   switch (dtype_) {
-    case DType::f32: as<float>()[i] = static_cast<float>(value); break;
-    case DType::bf16: as<std::uint16_t>()[i] = bf16_from_float(static_cast<float>(value)); break;
-    case DType::i32: as<std::int32_t>()[i] = static_cast<std::int32_t>(value); break;
-    case DType::i64: as<std::int64_t>()[i] = static_cast<std::int64_t>(value); break;
-    case DType::u8: as<std::uint8_t>()[i] = static_cast<std::uint8_t>(value); break;
-    case DType::f16: break;
+    case DType::f32:
+      as<float>()[i] = static_cast<float>(value);
+      break;
+    case DType::bf16:
+      as<std::uint16_t>()[i] = bf16_from_float(static_cast<float>(value));
+      break;
+    case DType::i32:
+      as<std::int32_t>()[i] = static_cast<std::int32_t>(value);
+      break;
+    case DType::i64:
+      as<std::int64_t>()[i] = static_cast<std::int64_t>(value);
+      break;
+    case DType::u8:
+      as<std::uint8_t>()[i] = static_cast<std::uint8_t>(value);
+      break;
+    case DType::f16:
+      break;
   }
 }
 

@@ -1,5 +1,6 @@
-// What an operator family is, seen from outside: its shapes, parameter space, kernels, reference and cost. Adding an operator
-// means adding a folder that implements this and registers itself; search, measurement, database and serving follow.
+// What an operator family is, seen from outside: its shapes, parameter space, kernels, reference and cost. Adding an
+// operator means adding a folder that implements this and registers itself; search, measurement, database and serving
+// follow.
 #pragma once
 
 #include <array>
@@ -23,10 +24,10 @@ using db::Problem;
 
 /// What a kernel may assume of a device.
 struct DeviceLimits {
-  std::string arch;              ///< "gfx950", "sm_90", "cpu-..."
+  std::string arch;  ///< "gfx950", "sm_90", "cpu-..."
   int wave_size = 64;
   int max_block_threads = 1024;
-  int lds_bytes = 65536;         ///< per block
+  int lds_bytes = 65536;  ///< per block
   int cu_count = 1;
 };
 
@@ -54,7 +55,8 @@ struct View {
 using Scalars = std::map<std::string, double, std::less<>>;
 
 /// Everything a launch needs: `problem` holds the dimensions of this very call (its m may differ from the m that the
-/// configuration was tuned at), `operands` are in the order of Operator::operands, `workspace` has workspace_bytes bytes.
+/// configuration was tuned at), `operands` are in the order of Operator::operands, `workspace` has workspace_bytes
+/// bytes.
 struct Call {
   const Problem* problem = nullptr;
   std::span<const View> operands;
@@ -110,8 +112,8 @@ class Operator {
 
   /// The kernel file(s) below the repository that make up the source, without the prelude.
   virtual std::vector<std::string> source_files() const = 0;
-  /// Part of source_hash: raised when launches(), the meaning of a parameter, or the reference changes without a change in
-  /// the kernel files.
+  /// Part of source_hash: raised when launches(), the meaning of a parameter, or the reference changes without a change
+  /// in the kernel files.
   virtual int version() const { return 1; }
   /// The constants that the source sees as cfg::NAME (constexpr int). Must not depend on m, so that one code
   /// object serves all batch sizes.
@@ -125,7 +127,8 @@ class Operator {
   /// Computes outputs and inouts in place in plain, obviously right code, accumulating in double.
   virtual void reference(const Problem& problem, const Scalars& scalars, std::span<HostTensor> tensors) const = 0;
   virtual Tolerance tolerance(const Problem& problem) const = 0;
-  /// Compares what a kernel wrote with what reference() wrote. The default compares outputs and inouts element by element.
+  /// Compares what a kernel wrote with what reference() wrote. The default compares outputs and inouts element by
+  /// element.
   virtual Comparison compare(const Problem& problem, std::span<const HostTensor> got,
                              std::span<const HostTensor> expected) const;
 

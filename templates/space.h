@@ -37,8 +37,8 @@ class Space {
   /// The configuration at a position of the product, 0 <= position < product_size().
   Config at(std::uint64_t position) const;
 
-  /// The first constraint that `config` breaks, or nothing when it is valid. A config with a missing or unknown parameter or
-  /// a value outside the list is reported in the same way.
+  /// The first constraint that `config` breaks, or nothing when it is valid. A config with a missing or unknown
+  /// parameter or a value outside the list is reported in the same way.
   std::optional<std::string> violation(const Config& config) const;
   bool valid(const Config& config) const { return !violation(config).has_value(); }
 

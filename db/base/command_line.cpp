@@ -8,8 +8,9 @@
 namespace wavetune {
 namespace po = boost::program_options;
 
-bool parse_command_line(const CommandHelp& help, po::options_description& options, const std::vector<std::string>& positional,
-                        const std::vector<std::string>& arguments, po::variables_map& values) {
+bool parse_command_line(const CommandHelp& help, po::options_description& options,
+                        const std::vector<std::string>& positional, const std::vector<std::string>& arguments,
+                        po::variables_map& values) {
   options.add_options()("help,h", "show this help");
   po::positional_options_description positions;
   for (size_t i = 0; i < positional.size(); ++i) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/program_options.hpp>
-
 #include <string>
 #include <vector>
 
@@ -17,8 +16,8 @@ struct CommandHelp {
 };
 
 /// Parses `arguments` (without program and subcommand name). Adds --help; when it is given, prints the help and returns
-/// false: the command then returns 0. `positional` names the options that bare words fill, in order (the last may repeat when
-/// its option is a vector). Throws Error usage with the option named.
+/// false: the command then returns 0. `positional` names the options that bare words fill, in order (the last may
+/// repeat when its option is a vector). Throws Error usage with the option named.
 bool parse_command_line(const CommandHelp& help, boost::program_options::options_description& options,
                         const std::vector<std::string>& positional, const std::vector<std::string>& arguments,
                         boost::program_options::variables_map& values);

@@ -12,13 +12,13 @@ namespace wavetune {
 
 /// What kind of failure an Error is. Commands map it to an exit code, the server to an HTTP status.
 enum class ErrorKind {
-  usage,        ///< the caller asked for something that does not exist or does not fit (exit 2, HTTP 400)
-  not_found,    ///< a file, model, row or device that should be there is not
-  bad_data,     ///< a file or message is there but cannot be read as what it should be
-  incompatible, ///< readable, but from another version, architecture or machine
-  io,           ///< the operating system refused (disk full, permission, port in use)
-  device,       ///< a HIP, hipRTC or driver call failed
-  internal,     ///< a promise of our own code was broken
+  usage,         ///< the caller asked for something that does not exist or does not fit (exit 2, HTTP 400)
+  not_found,     ///< a file, model, row or device that should be there is not
+  bad_data,      ///< a file or message is there but cannot be read as what it should be
+  incompatible,  ///< readable, but from another version, architecture or machine
+  io,            ///< the operating system refused (disk full, permission, port in use)
+  device,        ///< a HIP, hipRTC or driver call failed
+  internal,      ///< a promise of our own code was broken
 };
 
 std::string_view to_string(ErrorKind kind);

@@ -19,8 +19,10 @@ Communicator::Communicator(const hip::Api& api, std::vector<Rank> ranks, std::si
       hip::check(api_, api_.hipDeviceCanAccessPeer(&accessible, reader_device, owner_device), "hipDeviceCanAccessPeer");
       if (accessible != 0) {
         const hipError_t code = api_.hipDeviceEnablePeerAccess(owner_device, 0);
-        if (code != hipErrorPeerAccessAlreadyEnabled) hip::check(api_, code, "hipDeviceEnablePeerAccess");
-        else (void)api_.hipGetLastError();  // another group of this process enabled it: not an error to be found later
+        if (code != hipErrorPeerAccessAlreadyEnabled)
+          hip::check(api_, code, "hipDeviceEnablePeerAccess");
+        else
+          (void)api_.hipGetLastError();  // another group of this process enabled it: not an error to be found later
       } else {
         paths_[pair_index(reader, owner)] = PeerPath::staged;
         staging_[pair_index(reader, owner)] = hip::DeviceBuffer(api_, largest_partial_bytes);

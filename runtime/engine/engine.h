@@ -30,13 +30,13 @@ struct TokenEvent {
 using RequestId = std::uint64_t;
 
 struct EngineStats {
-  std::int64_t running = 0;   ///< requests in the batch
+  std::int64_t running = 0;  ///< requests in the batch
   std::int64_t waiting = 0;
-  std::int64_t prompt_tokens = 0;      ///< total since start
+  std::int64_t prompt_tokens = 0;  ///< total since start
   std::int64_t generation_tokens = 0;
   std::int64_t preemptions = 0;
   std::int64_t steps = 0;
-  double cache_usage = 0;              ///< pages in use / pages, all replicas
+  double cache_usage = 0;                                                     ///< pages in use / pages, all replicas
   std::int64_t lookups_exact = 0, lookups_nearest = 0, lookups_fallback = 0;  ///< distinct shapes run so far, by match
 };
 
@@ -44,9 +44,9 @@ struct EngineStats {
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Queues a request on the least loaded replica. `on_event` is called from the engine's thread, in order, and must not
-  /// block; after an event with a finish reason it is not called again. Throws Error usage when the prompt is empty, has an
-  /// id outside the vocabulary, or is too long (the message gives limit and length).
+  /// Queues a request on the least loaded replica. `on_event` is called from the engine's thread, in order, and must
+  /// not block; after an event with a finish reason it is not called again. Throws Error usage when the prompt is
+  /// empty, has an id outside the vocabulary, or is too long (the message gives limit and length).
   virtual RequestId submit(std::vector<std::int32_t> prompt, SamplingParams params,
                            std::function<void(const TokenEvent&)> on_event) = 0;
   /// Ends a request early (its last event has FinishReason::cancelled). Unknown ids are ignored.

@@ -1,6 +1,7 @@
 #include "runtime/engine/engine_factory.h"
 
 #include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "db/base/error.h"
@@ -15,8 +16,8 @@ namespace wavetune::engine {
 namespace {
 
 constexpr std::int64_t default_max_context = 8192;
-/// Part of the memory that is free at start which weights, activations and cache may fill. CPU "devices" share the host's
-/// memory with everything else on the machine.
+/// Part of the memory that is free at start which weights, activations and cache may fill. CPU "devices" share the
+/// host's memory with everything else on the machine.
 constexpr double device_memory_share = 0.85;
 constexpr double host_memory_share = 0.5;
 
@@ -70,8 +71,8 @@ std::size_t smallest_free_memory(const hip::Provider& provider, int devices) {
 }
 
 /// Tokens that fit beside weights and activations; never more than all sequences at full length can use.
-std::int64_t cache_tokens_that_fit(const hip::Provider& provider, const LayoutInfo& layout, const model::Program& program,
-                                   const ExecutorOptions& executor) {
+std::int64_t cache_tokens_that_fit(const hip::Provider& provider, const LayoutInfo& layout,
+                                   const model::Program& program, const ExecutorOptions& executor) {
   const int used = layout.tp * layout.dp;
   double budget = static_cast<double>(smallest_free_memory(provider, used));
   budget *= provider.kind() == hip::ProviderKind::cpu ? host_memory_share / used : device_memory_share;
@@ -82,7 +83,8 @@ std::int64_t cache_tokens_that_fit(const hip::Provider& provider, const LayoutIn
                                                 static_cast<double>(program.cache_bytes_per_token()));
   if (tokens < executor.page_size) {
     fail(ErrorKind::device,
-         "no memory for the cache: {:.1f} GB may be used on each device, weights and activations take {:.1f} GB; use more "
+         "no memory for the cache: {:.1f} GB may be used on each device, weights and activations take {:.1f} GB; use "
+         "more "
          "devices (--tp), or lower --max-step-tokens or --max-context",
          budget / 1e9, static_cast<double>(resident) / 1e9);
   }
@@ -92,16 +94,18 @@ std::int64_t cache_tokens_that_fit(const hip::Provider& provider, const LayoutIn
 void refuse_untuned(const kernels::Coverage& coverage) {
   constexpr std::size_t shown = 20;
   const std::size_t count = std::min(coverage.untuned.size(), shown);
-  const std::vector<std::string> listed(coverage.untuned.begin(), coverage.untuned.begin() + static_cast<std::ptrdiff_t>(count));
-  fail(ErrorKind::incompatible, "--require-tuned: {} of {} operator shapes are untuned: {}{}; run `wavetune tune` first",
-       coverage.fallback, coverage.total(), fmt::join(listed, " "), count < coverage.untuned.size() ? " ..." : "");
+  const std::vector<std::string> listed(coverage.untuned.begin(),
+                                        coverage.untuned.begin() + static_cast<std::ptrdiff_t>(count));
+  fail(ErrorKind::incompatible,
+       "--require-tuned: {} of {} operator shapes are untuned: {}{}; run `wavetune tune` first", coverage.fallback,
+       coverage.total(), fmt::join(listed, " "), count < coverage.untuned.size() ? " ..." : "");
 }
 
 /// What one replica is made of, for a layout.
 struct Sizes {
-  ExecutorOptions executor;       ///< without the devices
-  std::int64_t max_context = 0;   ///< of a sequence: what the model, the options and the cache allow
-  model::Program program;         ///< rank 0's
+  ExecutorOptions executor;      ///< without the devices
+  std::int64_t max_context = 0;  ///< of a sequence: what the model, the options and the cache allow
+  model::Program program;        ///< rank 0's
 };
 
 Sizes size_replica(const EngineOptions& options, const model::ModelConfig& config, const hip::Provider& provider,
@@ -125,8 +129,7 @@ Sizes size_replica(const EngineOptions& options, const model::ModelConfig& confi
                                         ? options.cache_tokens
                                         : cache_tokens_that_fit(provider, layout, sizes.program, executor);
   executor.pages = (cache_tokens + options.page_size - 1) / options.page_size;
-  sizes.max_context =
-      std::min({wanted_context, config.max_position_embeddings, executor.pages * options.page_size});
+  sizes.max_context = std::min({wanted_context, config.max_position_embeddings, executor.pages * options.page_size});
   return sizes;
 }
 

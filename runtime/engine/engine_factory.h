@@ -50,14 +50,14 @@ struct CreatedEngine {
   std::unique_ptr<Engine> engine;
   model::ModelConfig config;
   LayoutInfo layout;
-  kernels::Coverage coverage;  ///< over the shapes that this engine can run
-  std::string device_name;     ///< of the first device
+  kernels::Coverage coverage;     ///< over the shapes that this engine can run
+  std::string device_name;        ///< of the first device
   std::int64_t cache_tokens = 0;  ///< of one replica
 };
 
-/// Loads weights, compiles what is missing (and logs so), and starts one thread for each replica. Throws Error: usage (tp that
-/// does not divide, tp x dp > devices), not_found (model folder, database, device), bad_data, incompatible, device, and, with
-/// `require_tuned`, incompatible with the list of untuned shapes.
+/// Loads weights, compiles what is missing (and logs so), and starts one thread for each replica. Throws Error: usage
+/// (tp that does not divide, tp x dp > devices), not_found (model folder, database, device), bad_data, incompatible,
+/// device, and, with `require_tuned`, incompatible with the list of untuned shapes.
 CreatedEngine create_engine(const EngineOptions& options);
 
 }  // namespace wavetune::engine

@@ -22,7 +22,8 @@ void copy_to(const PinnedBuffer& buffer, std::size_t offset, const std::vector<T
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const hip::Provider> provider, kernels::KernelCache& kernels,
-                   const model::ModelConfig& config, const model::Checkpoint& checkpoint, const ExecutorOptions& options)
+                   const model::ModelConfig& config, const model::Checkpoint& checkpoint,
+                   const ExecutorOptions& options)
     : provider_(std::move(provider)), api_(provider_->api()), kernels_(kernels), options_(options) {
   context_buckets_ = kernels::context_buckets(options_.page_size, options_.max_context);
   options_.max_context = context_buckets_.back();
@@ -52,14 +53,16 @@ Executor::Executor(std::shared_ptr<const hip::Provider> provider, kernels::Kerne
   const auto samples = static_cast<std::size_t>(options_.max_samples);
   const model::Buffer& table = program().buffers[static_cast<std::size_t>(program().io.block_table)];
   host_inputs_ = PinnedBuffer(api_, memories_[0].input_bytes());
-  host_block_table_ = PinnedBuffer(api_, static_cast<std::size_t>(table.rows.factor * table.cols.factor) * sizeof(std::int32_t));
+  host_block_table_ =
+      PinnedBuffer(api_, static_cast<std::size_t>(table.rows.factor * table.cols.factor) * sizeof(std::int32_t));
   // No page has this number: the first row of every sequence differs, page 0 included, and is written.
   std::memset(host_block_table_.at<std::byte>(), 0xFF, host_block_table_.bytes());
   host_sampling_ = PinnedBuffer(api_, 3 * samples * sizeof(float));
   host_tokens_ = PinnedBuffer(api_, samples * sizeof(std::int32_t));
   sampling_ = hip::DeviceBuffer(api_, 3 * samples * sizeof(float));
   tokens_ = hip::DeviceBuffer(api_, samples * sizeof(std::int32_t));
-  if (tp > 1) gathered_logits_ = hip::DeviceBuffer(api_, samples * static_cast<std::size_t>(config.vocab_size) * sizeof(float));
+  if (tp > 1)
+    gathered_logits_ = hip::DeviceBuffer(api_, samples * static_cast<std::size_t>(config.vocab_size) * sizeof(float));
 
   auto* sampling = static_cast<float*>(sampling_.get());
   const SamplerAddresses sampler{tp > 1 ? gathered_logits_.get() : memories_[0].address(program().io.logits), sampling,
@@ -107,9 +110,10 @@ templates::HostTensor Executor::read(int buffer, const model::StepShape& shape) 
   templates::HostTensor tensor(description.dtype, shape.value(description.rows) * shape.value(description.cols));
   hip::check(api_, api_.hipSetDevice(memories_[0].device()), "hipSetDevice");
   hip::check(api_, api_.hipStreamSynchronize(streams_[0].get()), "hipStreamSynchronize");
-  hip::check(api_,
-             api_.hipMemcpy(tensor.bytes().data(), memories_[0].address(buffer), tensor.bytes().size(), hipMemcpyDeviceToHost),
-             "hipMemcpy of " + description.name);
+  hip::check(
+      api_,
+      api_.hipMemcpy(tensor.bytes().data(), memories_[0].address(buffer), tensor.bytes().size(), hipMemcpyDeviceToHost),
+      "hipMemcpy of " + description.name);
   return tensor;
 }
 
@@ -117,7 +121,8 @@ void Executor::write(int buffer, const templates::HostTensor& content) {
   hip::check(api_, api_.hipSetDevice(memories_[0].device()), "hipSetDevice");
   hip::check(api_, api_.hipStreamSynchronize(streams_[0].get()), "hipStreamSynchronize");
   hip::check(api_,
-             api_.hipMemcpy(memories_[0].address(buffer), content.bytes().data(), content.bytes().size(), hipMemcpyHostToDevice),
+             api_.hipMemcpy(memories_[0].address(buffer), content.bytes().data(), content.bytes().size(),
+                            hipMemcpyHostToDevice),
              "hipMemcpy to " + program().buffers[static_cast<std::size_t>(buffer)].name);
 }
 
@@ -183,8 +188,8 @@ void Executor::update_block_table(const StepInput& input) {
   std::int64_t first = options_.max_sequences, last = -1;  // rows that changed
   for (const BlockRow& block : input.block_rows) {
     if (block.row < 0 || block.row >= options_.max_sequences || static_cast<std::int64_t>(block.pages.size()) > width) {
-      fail(ErrorKind::internal, "block table row {} with {} pages: the table has {} x {}", block.row, block.pages.size(),
-           options_.max_sequences, width);
+      fail(ErrorKind::internal, "block table row {} with {} pages: the table has {} x {}", block.row,
+           block.pages.size(), options_.max_sequences, width);
     }
     auto* row = host_block_table_.at<std::int32_t>() + block.row * width;
     if (std::equal(block.pages.begin(), block.pages.end(), row)) continue;
@@ -197,11 +202,11 @@ void Executor::update_block_table(const StepInput& input) {
   const auto bytes = static_cast<std::size_t>((last - first + 1) * width) * sizeof(std::int32_t);
   for (std::size_t rank = 0; rank < memories_.size(); ++rank) {
     hip::check(api_, api_.hipSetDevice(memories_[rank].device()), "hipSetDevice");
-    hip::check(api_,
-               api_.hipMemcpyAsync(static_cast<std::byte*>(memories_[rank].address(buffer)) + begin,
-                                   host_block_table_.at<std::byte>(begin), bytes, hipMemcpyHostToDevice,
-                                   streams_[rank].get()),
-               "hipMemcpyAsync of the block table");
+    hip::check(
+        api_,
+        api_.hipMemcpyAsync(static_cast<std::byte*>(memories_[rank].address(buffer)) + begin,
+                            host_block_table_.at<std::byte>(begin), bytes, hipMemcpyHostToDevice, streams_[rank].get()),
+        "hipMemcpyAsync of the block table");
   }
 }
 
@@ -239,8 +244,9 @@ void Executor::launch(const std::vector<PlannedLaunch>& launches, std::size_t ra
     if (code != hipSuccess) {
       const std::string label =
           planned.call < 0 ? "sampler" : program().calls[static_cast<std::size_t>(planned.call)].label;
-      hip::check(api_, code, fmt::format("launch of {} (grid {}x{}x{}, block {}, LDS {})", label, grid[0], grid[1], grid[2],
-                                         block[0], planned.lds_bytes));
+      hip::check(api_, code,
+                 fmt::format("launch of {} (grid {}x{}x{}, block {}, LDS {})", label, grid[0], grid[1], grid[2],
+                             block[0], planned.lds_bytes));
     }
     if (observer != nullptr) observer->after(planned.call, stream);
   }
@@ -272,6 +278,8 @@ void Executor::settle_after_error() noexcept {
   if (host_block_table_.bytes() > 0) std::memset(host_block_table_.at<std::byte>(), 0xFF, host_block_table_.bytes());
 }
 
-std::int64_t Executor::shard() const { return program().config.vocab_size / static_cast<std::int64_t>(programs_.size()); }
+std::int64_t Executor::shard() const {
+  return program().config.vocab_size / static_cast<std::int64_t>(programs_.size());
+}
 
 }  // namespace wavetune::engine

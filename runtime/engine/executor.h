@@ -17,7 +17,7 @@
 namespace wavetune::engine {
 
 struct ExecutorOptions {
-  std::vector<int> devices{0};      ///< one for each rank
+  std::vector<int> devices{0};  ///< one for each rank
   std::int64_t max_step_tokens = 256;
   std::int64_t max_samples = 32;    ///< rows of logits in a step
   std::int64_t max_sequences = 32;  ///< rows of the block table
@@ -36,14 +36,14 @@ class StepObserver {
   virtual void after(int call, hipStream_t stream) = 0;
 };
 
-/// Not thread-safe: one thread drives it. After an exception from step() the executor can be used again; the cache contents
-/// of the sequences of that step are undefined.
+/// Not thread-safe: one thread drives it. After an exception from step() the executor can be used again; the cache
+/// contents of the sequences of that step are undefined.
 class Executor {
  public:
   /// Allocates everything and loads the weights. `kernels` outlives the executor. Throws Error usage (tp), bad_data
   /// (checkpoint), device (out of memory; a copy failed).
-  Executor(std::shared_ptr<const hip::Provider> provider, kernels::KernelCache& kernels, const model::ModelConfig& config,
-           const model::Checkpoint& checkpoint, const ExecutorOptions& options);
+  Executor(std::shared_ptr<const hip::Provider> provider, kernels::KernelCache& kernels,
+           const model::ModelConfig& config, const model::Checkpoint& checkpoint, const ExecutorOptions& options);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor();
@@ -51,8 +51,8 @@ class Executor {
   /// Compiles and loads the kernels of all shapes that steps can have.
   void prepare();
 
-  /// Runs one step and waits for it. One token id for each sample row. Throws Error usage when the step is larger than the
-  /// executor was made for, device when a call fails.
+  /// Runs one step and waits for it. One token id for each sample row. Throws Error usage when the step is larger than
+  /// the executor was made for, device when a call fails.
   std::vector<std::int32_t> step(const StepInput& input, StepObserver* observer = nullptr);
 
   /// Logits of the last step: [samples, vocab].
@@ -95,9 +95,10 @@ class Executor {
   PinnedBuffer host_block_table_;  ///< the whole table
   PinnedBuffer host_sampling_;     ///< temperature, top_p, uniform: [3, max_samples]
   PinnedBuffer host_tokens_;
-  hip::DeviceBuffer gathered_logits_;  ///< on rank 0: f32 [ranks, samples, vocab / ranks], packed for the step's samples
-  hip::DeviceBuffer sampling_;         ///< on rank 0
-  hip::DeviceBuffer tokens_;           ///< on rank 0
+  hip::DeviceBuffer
+      gathered_logits_;         ///< on rank 0: f32 [ranks, samples, vocab / ranks], packed for the step's samples
+  hip::DeviceBuffer sampling_;  ///< on rank 0
+  hip::DeviceBuffer tokens_;    ///< on rank 0
   std::int64_t last_samples_ = 0;
 };
 

@@ -9,8 +9,10 @@ std::string origin(LayoutSource source, const std::optional<db::Layout>& stored)
   switch (source) {
     case LayoutSource::stored:
       return fmt::format("stored {}, objective {}", stored->created_at, db::to_string(stored->objective));
-    case LayoutSource::command_line: return "from the command line";
-    case LayoutSource::fallback: return "no stored layout; `wavetune tune` or `wavetune layout` chooses one";
+    case LayoutSource::command_line:
+      return "from the command line";
+    case LayoutSource::fallback:
+      return "no stored layout; `wavetune tune` or `wavetune layout` chooses one";
   }
   return {};
 }
@@ -36,9 +38,9 @@ LayoutInfo choose_layout(const EngineOptions& options, const std::optional<db::L
     layout.dp = devices;
   }
   if (layout.tp * layout.dp > devices) {
-    fail(ErrorKind::usage, "--tp {} x --dp {} needs {} devices, but {} {} shown (--device {}); --device cpu:{} shows more",
-         layout.tp, layout.dp, layout.tp * layout.dp, devices, devices == 1 ? "is" : "are", options.device,
-         layout.tp * layout.dp);
+    fail(ErrorKind::usage,
+         "--tp {} x --dp {} needs {} devices, but {} {} shown (--device {}); --device cpu:{} shows more", layout.tp,
+         layout.dp, layout.tp * layout.dp, devices, devices == 1 ? "is" : "are", options.device, layout.tp * layout.dp);
   }
   layout.description = fmt::format("tp {} x dp {} on {} device{} ({})", layout.tp, layout.dp, devices,
                                    devices == 1 ? "" : "s", origin(layout.source, stored));

@@ -1,5 +1,5 @@
-// Random numbers of sampling: a pure function of (seed, position), so that a token does not depend on what else was in the
-// batch, on preemption, or on which replica ran it.
+// Random numbers of sampling: a pure function of (seed, position), so that a token does not depend on what else was in
+// the batch, on preemption, or on which replica ran it.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ std::size_t aligned(std::size_t bytes) {
 }
 
 std::size_t bytes_of(const model::Buffer& buffer, const model::StepShape& shape) {
-  return static_cast<std::size_t>(shape.value(buffer.rows) * shape.value(buffer.cols)) * templates::size_of(buffer.dtype);
+  return static_cast<std::size_t>(shape.value(buffer.rows) * shape.value(buffer.cols)) *
+         templates::size_of(buffer.dtype);
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ templates::View RankMemory::view(const model::Ref& ref, const model::StepShape& 
 }
 
 std::size_t RankMemory::input_offset(int buffer) const {
-  return static_cast<std::size_t>(addresses_[static_cast<std::size_t>(buffer)] - static_cast<std::byte*>(inputs_.get()));
+  return static_cast<std::size_t>(addresses_[static_cast<std::size_t>(buffer)] -
+                                  static_cast<std::byte*>(inputs_.get()));
 }
 
 }  // namespace wavetune::engine

@@ -16,8 +16,8 @@ enum class InitialContents {
   poison,     ///< all bytes 0xFF: NaN as a number, -1 as an index (for tests)
 };
 
-/// Every buffer is allocated for the largest step. The input buffers that are written anew in every step lie in one block, in
-/// the same layout on every rank, so that one copy fills them.
+/// Every buffer is allocated for the largest step. The input buffers that are written anew in every step lie in one
+/// block, in the same layout on every rank, so that one copy fills them.
 class RankMemory {
  public:
   RankMemory(const hip::Api& api, int device, const model::Program& program, const model::StepShape& largest,

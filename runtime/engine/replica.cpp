@@ -24,7 +24,8 @@ Replica::~Replica() {
 }
 
 void Replica::submit(std::unique_ptr<Sequence> sequence, EventCallback on_event) {
-  const std::int64_t outstanding = std::min(sequence->prompt_tokens + sequence->params.max_tokens, options_.max_context);
+  const std::int64_t outstanding =
+      std::min(sequence->prompt_tokens + sequence->params.max_tokens, options_.max_context);
   load_.fetch_add(outstanding, std::memory_order_relaxed);
   {
     const std::scoped_lock lock(mutex_);
@@ -58,7 +59,8 @@ bool Replica::take_work() {
   {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] {
-      return stop_ || !submissions_.empty() || !cancellations_.empty() || scheduler_.running() + scheduler_.waiting() > 0;
+      return stop_ || !submissions_.empty() || !cancellations_.empty() ||
+             scheduler_.running() + scheduler_.waiting() > 0;
     });
     submissions.swap(submissions_);
     cancellations.swap(cancellations_);

@@ -21,11 +21,12 @@ using EventCallback = std::function<void(const TokenEvent&)>;
 
 struct ReplicaOptions {
   SchedulerOptions scheduler;
-  std::int64_t max_context = 0;            ///< a sequence that reaches it ends with FinishReason::length
+  std::int64_t max_context = 0;  ///< a sequence that reaches it ends with FinishReason::length
   std::vector<std::int64_t> eos_token_ids;
 };
 
-/// Public methods are thread-safe. The destructor stops after the step in flight; requests that are left end as cancelled.
+/// Public methods are thread-safe. The destructor stops after the step in flight; requests that are left end as
+/// cancelled.
 class Replica {
  public:
   Replica(std::unique_ptr<Executor> executor, ReplicaOptions options);

@@ -31,8 +31,8 @@ std::vector<BatchEntry> Scheduler::next_batch() {
   std::int64_t budget = options_.max_step_tokens;
   const std::int64_t preemptions_before = preemptions_;
 
-  // Decoding sequences, oldest first. preempt_newest() only takes sequences behind the current one, or the current one itself,
-  // so entries that are in the batch already stay valid.
+  // Decoding sequences, oldest first. preempt_newest() only takes sequences behind the current one, or the current one
+  // itself, so entries that are in the batch already stay valid.
   for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.remaining() != 1) continue;

@@ -26,10 +26,10 @@ struct BatchEntry {
   bool samples = false;  ///< the last of them is the sequence's last token: its logits give the next one
 };
 
-/// Continuous batching, first come first served. A step takes one token of each sequence that decodes, then chunks of prompts,
-/// oldest first, up to the token budget. A sequence gets pages for all the tokens it has when it is admitted; decoding takes
-/// one more when a page is full. When there is none, the newest running sequence is preempted: it gives its pages back, waits at
-/// the head of the queue, and computes its tokens again.
+/// Continuous batching, first come first served. A step takes one token of each sequence that decodes, then chunks of
+/// prompts, oldest first, up to the token budget. A sequence gets pages for all the tokens it has when it is admitted;
+/// decoding takes one more when a page is full. When there is none, the newest running sequence is preempted: it gives
+/// its pages back, waits at the head of the queue, and computes its tokens again.
 class Scheduler {
  public:
   explicit Scheduler(const SchedulerOptions& options);
@@ -38,7 +38,8 @@ class Scheduler {
   std::int64_t capacity() const { return options_.pages * options_.page_size; }
 
   void add(std::unique_ptr<Sequence> sequence);
-  /// Empty when there is nothing to run. Entries point at sequences that stay where they are until finish() or remove().
+  /// Empty when there is nothing to run. Entries point at sequences that stay where they are until finish() or
+  /// remove().
   std::vector<BatchEntry> next_batch();
   /// The batch ran: its tokens are in the cache.
   void complete(const std::vector<BatchEntry>& batch);

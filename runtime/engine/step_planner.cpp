@@ -79,8 +79,8 @@ StepPlan StepPlanner::build(const model::StepShape& shape) {
       plan.segments.push_back({std::move(exchange), std::vector<std::vector<PlannedLaunch>>(ranks)});
     }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      append(plan.segments.back().launches[rank], resolved[rank][position], views(call, rank, shape), call.scalars, rank,
-             index);
+      append(plan.segments.back().launches[rank], resolved[rank][position], views(call, rank, shape), call.scalars,
+             rank, index);
     }
   }
   if (sampler) append(plan.sampler, *sampler, sampler_views(shape), {}, 0, -1);
@@ -154,9 +154,8 @@ void StepPlanner::grow_workspaces(std::int64_t bytes) {
 }
 
 void StepPlanner::evict() {
-  const auto oldest = std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
-    return a.second.last_used < b.second.last_used;
-  });
+  const auto oldest = std::min_element(
+      kept_.begin(), kept_.end(), [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
   kept_.erase(oldest);
 }
 

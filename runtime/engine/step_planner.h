@@ -1,5 +1,5 @@
-// From a step's shape to the list of launches, with every address and parameter filled in. Plans are kept, so that a decode
-// step of a shape that was seen before costs the host one call for each launch.
+// From a step's shape to the list of launches, with every address and parameter filled in. Plans are kept, so that a
+// decode step of a shape that was seen before costs the host one call for each launch.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct SamplerAddresses {
 };
 
 struct PlannerLimits {
-  std::int64_t max_tokens = 0;   ///< of a step
+  std::int64_t max_tokens = 0;  ///< of a step
   std::int64_t max_samples = 0;
   std::size_t kept_plans = 256;
 };
@@ -81,7 +81,8 @@ class StepPlanner {
   StepPlan build(const model::StepShape& shape);
   /// All kernels of a step at once, so that those that Executor::prepare() did not see are compiled in parallel.
   void prepare(const model::StepShape& shape, const model::StepShape& lookup);
-  Resolved resolve(const db::Problem& problem, const db::Problem& lookup, std::size_t rank, std::int64_t& workspace_bytes);
+  Resolved resolve(const db::Problem& problem, const db::Problem& lookup, std::size_t rank,
+                   std::int64_t& workspace_bytes);
   std::vector<templates::View> views(const model::OpCall& call, std::size_t rank, const model::StepShape& shape) const;
   void append(std::vector<PlannedLaunch>& launches, const Resolved& resolved, std::span<const templates::View> operands,
               const templates::Scalars& scalars, std::size_t rank, int call) const;

@@ -23,7 +23,8 @@ void upload_weights(const hip::Api& api, const model::Program& program, const mo
                "hipMemcpy of " + program.buffers[static_cast<std::size_t>(weight.buffer)].name);
     done += static_cast<double>(tensor.bytes().size());
     if (Clock::now() < next_line) continue;
-    spdlog::info("loading weights on device {}: {:.1f} of {:.1f} GB", memory.device(), done / gigabyte, total / gigabyte);
+    spdlog::info("loading weights on device {}: {:.1f} of {:.1f} GB", memory.device(), done / gigabyte,
+                 total / gigabyte);
     next_line = Clock::now() + interval;
   }
 }

@@ -54,8 +54,8 @@ void launch(const Api& api, hipFunction_t function, std::span<const std::uint32_
             std::span<const std::byte> params) {
   std::size_t size = params.size();
   // HIP takes a non-const pointer but only reads the packed parameters.
-  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(params.data()),
-                   HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
+  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(params.data()), HIP_LAUNCH_PARAM_BUFFER_SIZE,
+                   &size, HIP_LAUNCH_PARAM_END};
   check(api,
         api.hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], lds_bytes, stream,
                                   nullptr, extra),

@@ -10,7 +10,8 @@ namespace wavetune::kernels {
 namespace {
 
 std::int64_t round_up_to_power(std::int64_t value, std::int64_t limit) {
-  const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 1))));
+  const auto power =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 1))));
   // A limit that is no power of two is itself the last bucket.
   return value <= limit ? std::min(power, limit) : power;
 }
@@ -67,8 +68,12 @@ Coverage coverage_of(const WinnerIndex& winners, std::span<const db::Problem> pr
   Coverage coverage;
   for (const db::Problem& problem : problems) {
     switch (winners.choose(problem, limits).match) {
-      case Match::exact: ++coverage.exact; break;
-      case Match::nearest: ++coverage.nearest; break;
+      case Match::exact:
+        ++coverage.exact;
+        break;
+      case Match::nearest:
+        ++coverage.nearest;
+        break;
       case Match::fallback:
         ++coverage.fallback;
         coverage.untuned.push_back(problem.key());

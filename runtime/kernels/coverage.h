@@ -23,8 +23,9 @@ struct Coverage {
   std::string summary() const;
 };
 
-/// Step shapes of `program` in which serving looks kernels up: tokens and samples in powers of two up to `max_tokens` and
-/// `max_samples`, contexts as in context_buckets. Every step is run with the kernels of its shape rounded up to one of these.
+/// Step shapes of `program` in which serving looks kernels up: tokens and samples in powers of two up to `max_tokens`
+/// and `max_samples`, contexts as in context_buckets. Every step is run with the kernels of its shape rounded up to one
+/// of these.
 std::vector<model::StepShape> serving_shapes(std::int64_t max_tokens, std::int64_t max_samples, std::int64_t page_size,
                                              std::int64_t max_context, std::int64_t slots);
 

@@ -135,11 +135,16 @@ void KernelCache::count(const db::Problem& problem, Match match) {
   }
   if (!counted_.insert(problem).second) return;
   switch (match) {
-    case Match::exact: ++counters_.exact; break;
-    case Match::nearest: ++counters_.nearest; break;
+    case Match::exact:
+      ++counters_.exact;
+      break;
+    case Match::nearest:
+      ++counters_.nearest;
+      break;
     case Match::fallback:
       ++counters_.fallback;
-      if (policy_ == UntunedPolicy::warn) spdlog::warn("untuned shape {}: runs on its default configuration", problem.key());
+      if (policy_ == UntunedPolicy::warn)
+        spdlog::warn("untuned shape {}: runs on its default configuration", problem.key());
       break;
   }
 }

@@ -20,7 +20,8 @@ namespace wavetune::kernels {
 /// One code object on one device. Functions are looked up once.
 class LoadedModule {
  public:
-  LoadedModule(const hip::Api& api, std::span<const std::byte> code) : api_(api), module_(hip::load_module(api, code)) {}
+  LoadedModule(const hip::Api& api, std::span<const std::byte> code)
+      : api_(api), module_(hip::load_module(api, code)) {}
   /// Throws Error device when the code object has no kernel of that name.
   hipFunction_t function(const std::string& name);
 
@@ -51,18 +52,19 @@ enum class UntunedPolicy {
   refuse,  ///< throw Error incompatible (--require-tuned)
 };
 
-/// Thread-safe. One code object serves every problem that gives the same source text, and is compiled once for all devices.
+/// Thread-safe. One code object serves every problem that gives the same source text, and is compiled once for all
+/// devices.
 class KernelCache {
  public:
   /// `compiler` must outlive the cache.
   KernelCache(std::shared_ptr<const hip::Provider> provider, jit::CompileService& compiler, WinnerIndex winners,
               UntunedPolicy policy);
 
-  /// Compiles in parallel what `problems` need and loads it on `devices`; says in the log what it compiles. Throws Error
-  /// device with the compiler's text.
+  /// Compiles in parallel what `problems` need and loads it on `devices`; says in the log what it compiles. Throws
+  /// Error device with the compiler's text.
   void prepare(std::span<const db::Problem> problems, std::span<const int> devices);
-  /// The kernel for a problem on a device, compiled now when prepare() did not see it. The reference stays valid. Counts the
-  /// lookup and applies the policy the first time that a problem is asked for.
+  /// The kernel for a problem on a device, compiled now when prepare() did not see it. The reference stays valid.
+  /// Counts the lookup and applies the policy the first time that a problem is asked for.
   const LoadedKernel& get(const db::Problem& problem, int device);
 
   LookupCounters counters() const;
@@ -87,9 +89,9 @@ class KernelCache {
 
   mutable std::mutex mutex_;
   std::map<db::Problem, Resolved> resolved_;
-  std::map<std::string, std::string> pending_;                 ///< code key -> source, not compiled yet
-  std::map<std::string, std::string> labels_;                  ///< code key -> a problem that uses it, for messages
-  std::map<std::string, std::vector<std::byte>> code_;         ///< code key -> code object
+  std::map<std::string, std::string> pending_;          ///< code key -> source, not compiled yet
+  std::map<std::string, std::string> labels_;           ///< code key -> a problem that uses it, for messages
+  std::map<std::string, std::vector<std::byte>> code_;  ///< code key -> code object
   std::map<std::pair<std::string, int>, LoadedModule> modules_;
   std::map<std::pair<db::Problem, int>, LoadedKernel> kernels_;
   std::set<db::Problem> counted_;

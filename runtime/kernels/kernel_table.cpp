@@ -42,7 +42,8 @@ Distance distance_between(const db::Problem& wanted, const db::Problem& tuned) {
   };
   const double m = log_ratio("m");
   const double work = std::abs(log_ratio("context")) + std::abs(log_ratio("rows"));
-  const double capacity = std::abs(log_ratio("slots")) + std::abs(log_ratio("sequences")) + std::abs(log_ratio("pages"));
+  const double capacity =
+      std::abs(log_ratio("slots")) + std::abs(log_ratio("sequences")) + std::abs(log_ratio("pages"));
   return {m >= 0 ? 0 : 1, std::abs(m), work, capacity};
 }
 
@@ -54,9 +55,12 @@ bool same_work(const Distance& distance) {
 
 std::string_view to_string(Match match) {
   switch (match) {
-    case Match::exact: return "exact";
-    case Match::nearest: return "nearest";
-    case Match::fallback: return "fallback";
+    case Match::exact:
+      return "exact";
+    case Match::nearest:
+      return "nearest";
+    case Match::fallback:
+      return "fallback";
   }
   return "fallback";
 }

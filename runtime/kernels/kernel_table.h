@@ -31,14 +31,15 @@ class WinnerIndex {
  public:
   /// `database` may be nullptr: everything falls back.
   WinnerIndex(const db::Database* database, const db::Environment& environment);
-  /// The dimensions of work "m", "context" and "rows" and the capacities "slots", "sequences" and "pages" may differ; all
-  /// others must be equal. A config that the operator's space rejects for `problem` is skipped.
+  /// The dimensions of work "m", "context" and "rows" and the capacities "slots", "sequences" and "pages" may differ;
+  /// all others must be equal. A config that the operator's space rejects for `problem` is skipped.
   Choice choose(const db::Problem& problem, const templates::DeviceLimits& limits) const;
   std::size_t size() const { return winners_.size(); }
 
  private:
   std::vector<db::Winner> winners_;
-  std::multimap<std::string, std::size_t> by_family_;  ///< problem key with only the dimensions that must be equal -> index
+  std::multimap<std::string, std::size_t>
+      by_family_;  ///< problem key with only the dimensions that must be equal -> index
 };
 
 }  // namespace wavetune::kernels

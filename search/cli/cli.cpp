@@ -51,7 +51,8 @@ void print_help(std::ostream& out) {
   for (const Command& command : commands()) {
     if (!command.summary.empty()) out << fmt::format("  {:<8} {}\n", command.name, command.summary);
   }
-  out << "\n'wavetune COMMAND --help' shows a command's options with examples; 'wavetune --version' what this was built with.\n";
+  out << "\n'wavetune COMMAND --help' shows a command's options with examples; 'wavetune --version' what this was "
+         "built with.\n";
 }
 
 }  // namespace

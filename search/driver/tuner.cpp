@@ -147,7 +147,8 @@ class Tuner::Run {
       --shapes_left_;
     }
     const int left_to_cap = context_.options.trials - states_[index].trials;
-    const int expected = budget_.limited() ? std::clamp(static_cast<int>(slice_s / trial_s), 1, std::max(1, left_to_cap)) : left_to_cap;
+    const int expected =
+        budget_.limited() ? std::clamp(static_cast<int>(slice_s / trial_s), 1, std::max(1, left_to_cap)) : left_to_cap;
     const auto begin = Budget::Clock::now();
     const auto enough = [&](int trials) {
       if (budget_.spent()) return true;
@@ -156,8 +157,7 @@ class Tuner::Run {
     };
     ShapeState state = states_[index];
     try {
-      state = tune_shape(context_, task, client, std::max(expected, floor), enough,
-                         [&] { return seconds_left(); });
+      state = tune_shape(context_, task, client, std::max(expected, floor), enough, [&] { return seconds_left(); });
     } catch (const Error& error) {
       // The reference or the compile service failed for this shape; the others may do better. A failing database ends
       // the run.
@@ -172,8 +172,8 @@ class Tuner::Run {
     report_shape(index, state.new_trials);
   }
 
-  /// Trials that each shape gets whatever its weight. A short budget lowers it, down to the default configuration alone:
-  /// every shape then has a time, and the layout rests on measurements.
+  /// Trials that each shape gets whatever its weight. A short budget lowers it, down to the default configuration
+  /// alone: every shape then has a time, and the layout rests on measurements.
   int floor_trials(double trial_s) const {
     const int wanted = std::min(context_.options.floor_trials, context_.options.trials);
     if (!budget_.limited()) return wanted;

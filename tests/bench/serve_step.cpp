@@ -38,7 +38,8 @@ class EventTimer final : public engine::StepObserver {
     std::map<int, double> result;
     for (const Mark& mark : marks_) {
       float milliseconds = 0;
-      hip::check(api_, api_.hipEventElapsedTime(&milliseconds, mark.begin.get(), mark.end.get()), "hipEventElapsedTime");
+      hip::check(api_, api_.hipEventElapsedTime(&milliseconds, mark.begin.get(), mark.end.get()),
+                 "hipEventElapsedTime");
       result[mark.call] += 1e3 * static_cast<double>(milliseconds);
     }
     return result;
@@ -53,8 +54,8 @@ class EventTimer final : public engine::StepObserver {
   std::vector<Mark> marks_;
 };
 
-/// `tokens` sequences that each decode one token behind `context` - 1 earlier ones. The cache holds zeros: the time of no kernel
-/// depends on its values beyond which slots are selected.
+/// `tokens` sequences that each decode one token behind `context` - 1 earlier ones. The cache holds zeros: the time of
+/// no kernel depends on its values beyond which slots are selected.
 engine::StepInput decode_step(const engine::ExecutorOptions& options, std::int64_t tokens, std::int64_t context) {
   engine::StepInput step;
   std::int32_t next_page = 0;
@@ -62,7 +63,8 @@ engine::StepInput decode_step(const engine::ExecutorOptions& options, std::int64
     engine::Sequence sequence;
     sequence.row = static_cast<std::int32_t>(row);
     sequence.tokens.assign(static_cast<std::size_t>(context), static_cast<std::int32_t>(1 + row % 100));
-    while (static_cast<std::int64_t>(sequence.pages.size()) * options.page_size < context) sequence.pages.push_back(next_page++);
+    while (static_cast<std::int64_t>(sequence.pages.size()) * options.page_size < context)
+      sequence.pages.push_back(next_page++);
     const std::int64_t first = engine::append_tokens(step, sequence, context - 1, 1, options.page_size);
     engine::append_sample(step, first, {.temperature = 0}, context);
   }
@@ -75,8 +77,8 @@ struct Row {
   double roofline_microseconds = 0;
 };
 
-/// Peak numbers that the device can be held against, measured here: a large copy, and a large GEMM's best is not known, so
-/// compute-bound operators are held against the memory roofline only.
+/// Peak numbers that the device can be held against, measured here: a large copy, and a large GEMM's best is not known,
+/// so compute-bound operators are held against the memory roofline only.
 double copy_bytes_per_microsecond(const hip::Api& api) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   const hip::DeviceBuffer from(api, bytes), to(api, bytes);
@@ -84,7 +86,8 @@ double copy_bytes_per_microsecond(const hip::Api& api) {
   double best = 0;
   for (int i = 0; i < 5; ++i) {
     const Clock::time_point start = Clock::now();
-    hip::check(api, api.hipMemcpyAsync(to.get(), from.get(), bytes, hipMemcpyDeviceToDevice, stream.get()), "hipMemcpyAsync");
+    hip::check(api, api.hipMemcpyAsync(to.get(), from.get(), bytes, hipMemcpyDeviceToDevice, stream.get()),
+               "hipMemcpyAsync");
     hip::check(api, api.hipStreamSynchronize(stream.get()), "hipStreamSynchronize");
     const double microseconds = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     best = std::max(best, 2.0 * static_cast<double>(bytes) / microseconds);
@@ -95,16 +98,16 @@ double copy_bytes_per_microsecond(const hip::Api& api) {
 int run(const std::vector<std::string>& arguments) {
   namespace po = boost::program_options;
   po::options_description options("options");
-  options.add_options()
-      ("model", po::value<std::string>()->default_value(WAVETUNE_SOURCE_DIR "/model/demo"), "model folder")
-      ("db", po::value<std::string>(), "tuning database")
-      ("device", po::value<std::string>()->default_value("cpu"), "device")
-      ("tokens", po::value<std::int64_t>()->default_value(1), "sequences that decode in the step")
-      ("context", po::value<std::int64_t>()->default_value(64), "tokens of each sequence")
-      ("repeat", po::value<int>()->default_value(20), "steps measured");
+  options.add_options()("model", po::value<std::string>()->default_value(WAVETUNE_SOURCE_DIR "/model/demo"),
+                        "model folder")("db", po::value<std::string>(), "tuning database")(
+      "device", po::value<std::string>()->default_value("cpu"), "device")(
+      "tokens", po::value<std::int64_t>()->default_value(1), "sequences that decode in the step")(
+      "context", po::value<std::int64_t>()->default_value(64), "tokens of each sequence")(
+      "repeat", po::value<int>()->default_value(20), "steps measured");
   po::variables_map values;
-  if (!parse_command_line({"serve_step", "serve_step [options]", "times the operators of a decode step", {"serve_step"}},
-                          options, {}, arguments, values)) {
+  if (!parse_command_line(
+          {"serve_step", "serve_step [options]", "times the operators of a decode step", {"serve_step"}}, options, {},
+          arguments, values)) {
     return 0;
   }
   const std::int64_t tokens = values["tokens"].as<std::int64_t>(), context = values["context"].as<std::int64_t>();
@@ -116,7 +119,8 @@ int run(const std::vector<std::string>& arguments) {
   jit::CompileOptions compile_options;
   compile_options.worker_executable = process::self_executable().parent_path().parent_path() / "wavetune";
   jit::CompileService compiler(compile_options);
-  kernels::KernelCache kernel_cache(provider, compiler, kernels::WinnerIndex(database ? &*database : nullptr, environment),
+  kernels::KernelCache kernel_cache(provider, compiler,
+                                    kernels::WinnerIndex(database ? &*database : nullptr, environment),
                                     kernels::UntunedPolicy::quiet);
 
   engine::ExecutorOptions executor_options;
@@ -157,13 +161,15 @@ int run(const std::vector<std::string>& arguments) {
       ++launches;
     }
   }
-  fmt::print("{}: step of {} token(s) at context {} on {}: median {:.0f} us ({:.1f} tokens/s), {:.0f} calls\n", config.name,
-             tokens, shape.context, provider->devices().front().name, steps[steps.size() / 2],
+  fmt::print("{}: step of {} token(s) at context {} on {}: median {:.0f} us ({:.1f} tokens/s), {:.0f} calls\n",
+             config.name, tokens, shape.context, provider->devices().front().name, steps[steps.size() / 2],
              1e6 * static_cast<double>(tokens) / steps[steps.size() / 2], launches / repeat);
-  fmt::print("copy bandwidth {:.1f} GB/s; a share is the time to move the operator's bytes at that rate / its time\n\n", bandwidth / 1e3);
+  fmt::print("copy bandwidth {:.1f} GB/s; a share is the time to move the operator's bytes at that rate / its time\n\n",
+             bandwidth / 1e3);
   fmt::print("{:<18}{:>8}{:>12}{:>12}{:>12}\n", "op", "calls", "total us", "us a call", "roofline");
   std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.microseconds > b.second.microseconds; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.second.microseconds > b.second.microseconds; });
   double total = 0;
   for (const auto& [op, row] : sorted) {
     total += row.microseconds / repeat;

@@ -40,7 +40,8 @@ class CliErrors : public ::testing::Test {
     const fs::path copy = folder_ / "model";
     fs::create_directories(copy);
     for (const auto& entry : fs::directory_iterator(demo)) {
-      if (entry.is_regular_file()) fs::copy_file(entry.path(), copy / entry.path().filename(), fs::copy_options::overwrite_existing);
+      if (entry.is_regular_file())
+        fs::copy_file(entry.path(), copy / entry.path().filename(), fs::copy_options::overwrite_existing);
     }
     write_file_atomic(copy / file, replaced(read_file(copy / file), from, to));
     return copy.string();
@@ -86,7 +87,8 @@ TEST_F(CliErrors, ConfigIsNotJson) {
 
 TEST_F(CliErrors, TensorMissing) {
   // The header keeps its length: the name is changed in place.
-  const std::string model = model_with("model.safetensors", "model.layers.1.self_attn.o_proj", "model.layers.1.self_attn.x_proj");
+  const std::string model =
+      model_with("model.safetensors", "model.layers.1.self_attn.o_proj", "model.layers.1.self_attn.x_proj");
   expect_error({"serve", "--model", model, "--device", "cpu", "--port", "0"},
                {"model.layers.1.self_attn.o_proj", "model.safetensors"});
 }
@@ -144,7 +146,8 @@ TEST_F(CliErrors, UnknownDevice) {
 
 TEST_F(CliErrors, ParallelismThatDoesNotFit) {
   expect_error({"serve", "--model", demo.string(), "--device", "cpu:3", "--tp", "3", "--port", "0"}, {"3", "heads"});
-  expect_error({"serve", "--model", demo.string(), "--device", "cpu:2", "--tp", "2", "--dp", "2", "--port", "0"}, {"4", "2"});
+  expect_error({"serve", "--model", demo.string(), "--device", "cpu:2", "--tp", "2", "--dp", "2", "--port", "0"},
+               {"4", "2"});
 }
 
 TEST_F(CliErrors, ImportOfSomethingElse) {

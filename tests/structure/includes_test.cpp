@@ -1,5 +1,5 @@
-// DESIGN.md, section 2: each folder may include only folders to its left. A new dependency the wrong way fails here with the
-// file and line.
+// DESIGN.md, section 2: each folder may include only folders to its left. A new dependency the wrong way fails here
+// with the file and line.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -49,9 +49,10 @@ TEST(Structure, FoldersIncludeOnlyFoldersToTheirLeft) {
       if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
       ++files;
       for (const Finding& f : wrong_includes(entry.path(), static_cast<int>(rank))) {
-        ADD_FAILURE() << f.where << " includes \"" << f.included << "\", which " << order[rank]
-                      << "/ may not (includes are written from the repository's root; order: db, templates, model, runtime, "
-                         "search)";
+        ADD_FAILURE()
+            << f.where << " includes \"" << f.included << "\", which " << order[rank]
+            << "/ may not (includes are written from the repository's root; order: db, templates, model, runtime, "
+               "search)";
       }
     }
   }

@@ -13,7 +13,8 @@ constexpr int ranks = 4;
 constexpr std::size_t count = 1000;
 constexpr std::size_t bytes = count * sizeof(float);
 
-/// Whether the devices' memories can be read directly is the provider's to say; the test turns it off to see the other path.
+/// Whether the devices' memories can be read directly is the provider's to say; the test turns it off to see the other
+/// path.
 hipError_t no_peer_access(int* accessible, int, int) {
   *accessible = 0;
   return hipSuccess;
@@ -49,8 +50,8 @@ class CommunicatorTest : public testing::TestWithParam<PeerPath> {
   std::vector<hip::DeviceBuffer> partials_, results_;
 };
 
-/// Many rounds without a host wait: in each, every rank writes its partial and reads all others'. A missing dependency shows as
-/// a value of another round.
+/// Many rounds without a host wait: in each, every rank writes its partial and reads all others'. A missing dependency
+/// shows as a value of another round.
 TEST_P(CommunicatorTest, EveryRankReadsWhatEveryOtherWroteInThisRound) {
   Communicator communicator(api_, group(), bytes);
   EXPECT_EQ(communicator.path(0, 1), GetParam());
@@ -60,7 +61,8 @@ TEST_P(CommunicatorTest, EveryRankReadsWhatEveryOtherWroteInThisRound) {
   for (int round = 1; round <= 50; ++round) {
     for (int rank = 0; rank < ranks; ++rank) {
       use(rank);
-      hip::check(api_, api_.hipMemsetAsync(addresses[rank], round * ranks + rank, bytes, streams_[rank].get()), "memset");
+      hip::check(api_, api_.hipMemsetAsync(addresses[rank], round * ranks + rank, bytes, streams_[rank].get()),
+                 "memset");
     }
     communicator.exchange(addresses, bytes);
     for (int rank = 0; rank < ranks; ++rank) {
@@ -94,9 +96,12 @@ TEST_P(CommunicatorTest, GathersToTheFirstRankInStreamOrder) {
     std::vector<float> values(count);
     std::iota(values.begin(), values.end(), static_cast<float>(rank * count));
     use(rank);
-    hip::check(api_, api_.hipMemcpyAsync(partials_[rank].get(), values.data(), bytes, hipMemcpyHostToDevice, streams_[rank].get()),
-               "memcpy");
-    communicator.gather_to_first(rank, partials_[rank].get(), static_cast<std::byte*>(results_[0].get()) + rank * bytes, bytes);
+    hip::check(
+        api_,
+        api_.hipMemcpyAsync(partials_[rank].get(), values.data(), bytes, hipMemcpyHostToDevice, streams_[rank].get()),
+        "memcpy");
+    communicator.gather_to_first(rank, partials_[rank].get(), static_cast<std::byte*>(results_[0].get()) + rank * bytes,
+                                 bytes);
     wait();
   }
   use(0);

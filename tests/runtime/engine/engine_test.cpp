@@ -2,10 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <fstream>
-#include <mutex>
 
+#include "collector.h"
 #include "db/base/error.h"
 #include "golden.h"
 
@@ -25,67 +24,13 @@ EngineOptions tiny_options(const std::string& device = "cpu", int tp = 1, int dp
   return options;
 }
 
-/// Collects the events of requests and waits for their ends.
-class Collector {
- public:
-  struct Result {
-    std::vector<std::int32_t> tokens;
-    FinishReason finish = FinishReason::none;
-    std::int32_t stop_token = -1;
-    std::string error;
-  };
-
-  std::function<void(const TokenEvent&)> sink(std::size_t index) {
-    return [this, index](const TokenEvent& event) {
-      const std::scoped_lock lock(mutex_);
-      Result& result = results_[index];
-      EXPECT_EQ(result.finish, FinishReason::none) << "an event after the last one";
-      result.tokens.insert(result.tokens.end(), event.tokens.begin(), event.tokens.end());
-      result.finish = event.finish;
-      result.stop_token = event.stop_token;
-      result.error = event.error;
-      changed_.notify_all();
-    };
-  }
-  Result wait(std::size_t index) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::minutes(2),
-                                  [&] { return results_[index].finish != FinishReason::none; }));
-    return results_[index];
-  }
-  void wait_for_tokens(std::size_t index, std::size_t count) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::minutes(2), [&] { return results_[index].tokens.size() >= count; }));
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::size_t, Result> results_;
-};
-
-struct Request {
-  std::vector<std::int32_t> prompt;
-  SamplingParams params;
-};
-
-/// All at once; their tokens in the order of the requests.
-std::vector<std::vector<std::int32_t>> generate(Engine& engine, const std::vector<Request>& requests) {
-  Collector collector;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    engine.submit(requests[i].prompt, requests[i].params, collector.sink(i));
-  }
-  std::vector<std::vector<std::int32_t>> tokens;
-  for (std::size_t i = 0; i < requests.size(); ++i) tokens.push_back(collector.wait(i).tokens);
-  return tokens;
-}
-
 /// Eight prompts of different lengths: the golden four, and their beginnings.
 std::vector<Request> eight_requests(SamplingParams params) {
   std::vector<Request> requests;
   for (const GoldenPrompt& prompt : read_golden_prompts("tiny-f32")) {
     requests.push_back({prompt.ids, params});
-    requests.push_back({{prompt.ids.begin(), prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.ids.size() / 2)}, params});
+    requests.push_back(
+        {{prompt.ids.begin(), prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.ids.size() / 2)}, params});
   }
   return requests;
 }
@@ -132,12 +77,13 @@ TEST_P(GreedyContinuation, AgreesWithTransformers) {
   EXPECT_EQ(stats.preemptions > 0, GetParam().cache_tokens < 200);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, GreedyContinuation,
-                         testing::Values(Variant{"single", "cpu", 1, 1, 64, 1280}, Variant{"chunks_of_7", "cpu", 1, 1, 7, 1280},
-                                         Variant{"small_cache", "cpu", 1, 1, 64, 144}, Variant{"tp2", "cpu:2", 2, 1, 64, 1280},
-                                         Variant{"tp4", "cpu:4", 4, 1, 64, 1280}, Variant{"dp2", "cpu:2", 1, 2, 64, 1280},
-                                         Variant{"tp2_dp2", "cpu:4", 2, 2, 64, 1280}),
-                         [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, GreedyContinuation,
+    testing::Values(Variant{"single", "cpu", 1, 1, 64, 1280}, Variant{"chunks_of_7", "cpu", 1, 1, 7, 1280},
+                    Variant{"small_cache", "cpu", 1, 1, 64, 144}, Variant{"tp2", "cpu:2", 2, 1, 64, 1280},
+                    Variant{"tp4", "cpu:4", 4, 1, 64, 1280}, Variant{"dp2", "cpu:2", 1, 2, 64, 1280},
+                    Variant{"tp2_dp2", "cpu:4", 2, 2, 64, 1280}),
+    [](const auto& param) { return param.param.name; });
 
 TEST(Engine, BatchOfEightEqualsEightSingleRuns) {
   const CreatedEngine created = create_engine(tiny_options());
@@ -147,7 +93,8 @@ TEST(Engine, BatchOfEightEqualsEightSingleRuns) {
 
 TEST(Engine, SampledTokensDependOnSeedAndPromptOnly) {
   const CreatedEngine created = create_engine(tiny_options());
-  const std::vector<Request> requests = eight_requests({.temperature = 0.8f, .top_p = 0.95f, .seed = 42, .max_tokens = 24});
+  const std::vector<Request> requests =
+      eight_requests({.temperature = 0.8f, .top_p = 0.95f, .seed = 42, .max_tokens = 24});
   const auto batched = generate(*created.engine, requests);
   EXPECT_EQ(batched, one_by_one(*created.engine, requests));
 
@@ -183,7 +130,8 @@ TEST(Engine, DestructionCancelsWhatIsLeft) {
   Collector collector;
   {
     const CreatedEngine created = create_engine(tiny_options());
-    for (std::size_t i = 0; i < 12; ++i) created.engine->submit({1, 2, 3}, {.temperature = 0, .max_tokens = 150}, collector.sink(i));
+    for (std::size_t i = 0; i < 12; ++i)
+      created.engine->submit({1, 2, 3}, {.temperature = 0, .max_tokens = 150}, collector.sink(i));
     collector.wait_for_tokens(0, 1);
   }
   for (std::size_t i = 0; i < 12; ++i) {

@@ -54,8 +54,8 @@ struct Case {
   std::int64_t chunk;
 };
 
-/// A fresh engine's first sequence often gets page 0, which a host copy of the block table that began with zeros took for
-/// already written.
+/// A fresh engine's first sequence often gets page 0, which a host copy of the block table that began with zeros took
+/// for already written.
 TEST(Executor, AFirstSequenceOnPageZeroIsWrittenToTheBlockTable) {
   const TestGroup group = make_group("tiny-f32");
   const GoldenPrompt prompt = read_golden_prompts("tiny-f32").back();
@@ -79,7 +79,8 @@ TEST_P(Float32, LogitsOfPromptsAgreeWithTransformers) {
   }
 }
 
-/// Prompt and continuation in one piece, and token by token behind the prompt: the last logits must choose the next token.
+/// Prompt and continuation in one piece, and token by token behind the prompt: the last logits must choose the next
+/// token.
 TEST_P(Float32, LogitsOfGreedyContinuationsAgreeWithTransformers) {
   const TestGroup group = make_group("tiny-f32", {.tp = GetParam().tp, .max_step_tokens = 128});
   for (const GoldenPrompt& prompt : read_golden_prompts("tiny-f32")) {
@@ -94,7 +95,8 @@ TEST_P(Float32, LogitsOfGreedyContinuationsAgreeWithTransformers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Float32, testing::Values(Case{1, whole}, Case{1, 7}, Case{1, 1}, Case{2, whole}, Case{4, 7}),
+INSTANTIATE_TEST_SUITE_P(Ranks, Float32,
+                         testing::Values(Case{1, whole}, Case{1, 7}, Case{1, 1}, Case{2, whole}, Case{4, 7}),
                          [](const auto& param) {
                            return "tp" + std::to_string(param.param.tp) + "_chunk" + std::to_string(param.param.chunk);
                          });
@@ -112,9 +114,10 @@ TEST(Float32WithoutPeerAccess, LogitsAgreeWithTransformers) {
   EXPECT_LE(relative_error(run_prompt(*group.executor, prompt.ids, 7), prompt.logits), 1e-4);
 }
 
-/// Rounding decides close calls between indexed tokens or experts, after which the logits of that position and, less, of later
-/// ones differ at will (tests/golden/README.md). So the beginnings of the prompts are compared, before many such calls, by the
-/// median over positions; the yardstick is what bf16 does to transformers itself: its bf16 run against the same weights in float32 (ours, which the tests above hold against transformers').
+/// Rounding decides close calls between indexed tokens or experts, after which the logits of that position and, less,
+/// of later ones differ at will (tests/golden/README.md). So the beginnings of the prompts are compared, before many
+/// such calls, by the median over positions; the yardstick is what bf16 does to transformers itself: its bf16 run
+/// against the same weights in float32 (ours, which the tests above hold against transformers').
 TEST(BFloat16, LogitsAreAsCloseToFloat32AsThoseOfTransformers) {
   const TestGroup group = make_group("tiny-bf16");
   const TestGroup float32 = make_group("tiny-bf16", {.dtype = templates::DType::f32});

@@ -1,9 +1,8 @@
 #include "golden.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "db/base/file.h"
 
@@ -60,7 +59,8 @@ jit::CompileOptions test_compile_options() {
   return options;
 }
 
-AlteredProvider::AlteredProvider(std::shared_ptr<const hip::Provider> original, const std::function<void(hip::Api&)>& alter)
+AlteredProvider::AlteredProvider(std::shared_ptr<const hip::Provider> original,
+                                 const std::function<void(hip::Api&)>& alter)
     : original_(std::move(original)) {
   api_ = original_->api();
   alter(api_);
@@ -90,8 +90,9 @@ TestGroup make_group(const std::string& model, const GroupOptions& options) {
   executor.page_size = 16;
   executor.pages = 64;
   executor.contents = InitialContents::poison;
-  group.executor = std::make_unique<Executor>(options.provider ? options.provider : test_provider(), shared_kernels().cache,
-                                              group.config, model::Checkpoint::open(folder), executor);
+  group.executor =
+      std::make_unique<Executor>(options.provider ? options.provider : test_provider(), shared_kernels().cache,
+                                 group.config, model::Checkpoint::open(folder), executor);
   return group;
 }
 
@@ -105,7 +106,8 @@ Sequence scattered_sequence(const std::vector<std::int32_t>& tokens, const Execu
   return sequence;
 }
 
-StepInput all_logits_step(const Sequence& sequence, std::int64_t begin, std::int64_t count, const ExecutorOptions& options) {
+StepInput all_logits_step(const Sequence& sequence, std::int64_t begin, std::int64_t count,
+                          const ExecutorOptions& options) {
   StepInput step;
   append_tokens(step, sequence, begin, count, options.page_size);
   for (std::int64_t row = 0; row < count; ++row) append_sample(step, row, {.temperature = 0}, begin + row + 1);

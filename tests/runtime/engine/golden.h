@@ -67,18 +67,20 @@ struct TestGroup {
 struct GroupOptions {
   int tp = 1;
   std::int64_t max_step_tokens = 64;
-  std::optional<templates::DType> dtype = std::nullopt;             ///< compute in this instead of the checkpoint's
+  std::optional<templates::DType> dtype = std::nullopt;     ///< compute in this instead of the checkpoint's
   std::shared_ptr<const hip::Provider> provider = nullptr;  ///< none: test_provider()
 };
 TestGroup make_group(const std::string& model, const GroupOptions& options = {});
 
-/// A sequence of all of `tokens`, with pages that are neither in order nor from the first page on, so that a mix-up of logical
-/// and physical pages shows.
+/// A sequence of all of `tokens`, with pages that are neither in order nor from the first page on, so that a mix-up of
+/// logical and physical pages shows.
 Sequence scattered_sequence(const std::vector<std::int32_t>& tokens, const ExecutorOptions& options);
 /// Tokens [begin, begin + count), with the logits of all of them.
-StepInput all_logits_step(const Sequence& sequence, std::int64_t begin, std::int64_t count, const ExecutorOptions& options);
+StepInput all_logits_step(const Sequence& sequence, std::int64_t begin, std::int64_t count,
+                          const ExecutorOptions& options);
 
-/// Runs `tokens` through a fresh sequence in chunks of at most `chunk` tokens; logits of all positions, [tokens, vocab].
+/// Runs `tokens` through a fresh sequence in chunks of at most `chunk` tokens; logits of all positions, [tokens,
+/// vocab].
 std::vector<float> run_prompt(Executor& executor, const std::vector<std::int32_t>& tokens, std::int64_t chunk);
 
 /// Lowest id on ties.

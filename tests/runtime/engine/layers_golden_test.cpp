@@ -60,7 +60,9 @@ class LayersTest : public testing::Test {
   }
 
   static std::string layer(std::int64_t index) { return "layer." + std::to_string(index) + "."; }
-  std::string label(std::int64_t index, const std::string& rest) const { return "layers." + std::to_string(index) + "." + rest; }
+  std::string label(std::int64_t index, const std::string& rest) const {
+    return "layers." + std::to_string(index) + "." + rest;
+  }
   bool is_full(std::int64_t index) const {
     return group_.config.indexer_types[static_cast<std::size_t>(index)] == model::IndexerKind::full;
   }
@@ -79,9 +81,11 @@ class LayersTest : public testing::Test {
 TEST_F(LayersTest, SublayersAgree) {
   expect_close(recorder_.output("embed_tokens"), golden_.get<float>("embed"), "embedding");
   for (std::int64_t i = 0; i < group_.config.num_hidden_layers; ++i) {
-    expect_close(recorder_.output(label(i, "self_attn.o_proj")), golden_.get<float>(layer(i) + "attention"), layer(i) + "attention");
+    expect_close(recorder_.output(label(i, "self_attn.o_proj")), golden_.get<float>(layer(i) + "attention"),
+                 layer(i) + "attention");
     if (is_sparse(i)) {
-      expect_close(recorder_.output(label(i, "mlp.gate")), golden_.get<float>(layer(i) + "router_logits"), layer(i) + "router");
+      expect_close(recorder_.output(label(i, "mlp.gate")), golden_.get<float>(layer(i) + "router_logits"),
+                   layer(i) + "router");
     }
     const std::string last = is_sparse(i) ? "mlp.combine" : "mlp.down_proj";
     expect_close(recorder_.output(label(i, last)), golden_.get<float>(layer(i) + "mlp"), layer(i) + "mlp");
@@ -97,7 +101,8 @@ TEST_F(LayersTest, IndexScoresAgree) {
     const templates::HostTensor& scores = recorder_.output(label(i, "self_attn.indexer.scores"));
     templates::HostTensor visible(templates::DType::f32, length * length);
     for (std::int64_t row = 0; row < length; ++row) {
-      for (std::int64_t col = 0; col < length; ++col) visible.set(row * length + col, scores.at(row * shape_.context + col));
+      for (std::int64_t col = 0; col < length; ++col)
+        visible.set(row * length + col, scores.at(row * shape_.context + col));
     }
     expect_close(visible, golden_.get<float>(layer(i) + "index_scores"), layer(i) + "index_scores");
   }

@@ -14,14 +14,15 @@ namespace {
 std::atomic<bool> launches_fail{false};
 decltype(hip::Api::hipModuleLaunchKernel) real_launch = nullptr;
 
-hipError_t launch_or_fail(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                          unsigned lds, hipStream_t stream, void** parameters, void** extra) {
+hipError_t launch_or_fail(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                          unsigned bz, unsigned lds, hipStream_t stream, void** parameters, void** extra) {
   if (launches_fail) return hipErrorLaunchFailure;
   return real_launch(function, gx, gy, gz, bx, by, bz, lds, stream, parameters, extra);
 }
 
 /// Tokens and the last event of one request.
-std::pair<std::vector<std::int32_t>, TokenEvent> run(Replica& replica, RequestId id, const std::vector<std::int32_t>& prompt) {
+std::pair<std::vector<std::int32_t>, TokenEvent> run(Replica& replica, RequestId id,
+                                                     const std::vector<std::int32_t>& prompt) {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = id;
   sequence->tokens = prompt;
@@ -43,7 +44,8 @@ TEST(Replica, AFailedStepEndsItsRequestsAndTheNextOnesRun) {
     api.hipModuleLaunchKernel = launch_or_fail;
   });
   TestGroup group = make_group("tiny-f32", {.provider = provider});
-  Replica replica(std::move(group.executor), {{.max_step_tokens = 64, .max_sequences = 8, .page_size = 16, .pages = 64}, 256, {}});
+  Replica replica(std::move(group.executor),
+                  {{.max_step_tokens = 64, .max_sequences = 8, .page_size = 16, .pages = 64}, 256, {}});
   const GoldenPrompt prompt = read_golden_prompts("tiny-f32").front();
 
   EXPECT_EQ(run(replica, 1, prompt.ids).first, prompt.greedy);
@@ -51,7 +53,8 @@ TEST(Replica, AFailedStepEndsItsRequestsAndTheNextOnesRun) {
   const auto [tokens, event] = run(replica, 2, prompt.ids);
   EXPECT_TRUE(tokens.empty());
   EXPECT_EQ(event.finish, FinishReason::error);
-  EXPECT_THAT(event.error, testing::AllOf(testing::HasSubstr("embed_tokens"), testing::HasSubstr("hipErrorLaunchFailure")));
+  EXPECT_THAT(event.error,
+              testing::AllOf(testing::HasSubstr("embed_tokens"), testing::HasSubstr("hipErrorLaunchFailure")));
   launches_fail = false;
   EXPECT_EQ(run(replica, 3, prompt.ids).first, prompt.greedy);
   EXPECT_EQ(replica.load(), 0);

@@ -58,7 +58,8 @@ TEST(PagePool, TakesEachPageOnceAndReusesReturnedOnes) {
 TEST(Scheduler, CutsPromptsIntoChunksOfTheBudget) {
   Scheduler scheduler({.max_step_tokens = 7, .max_sequences = 4, .page_size = 4, .pages = 16});
   scheduler.add(make_sequence(1, 17));
-  for (const Taken& expected : {Taken{1, 0, 7, false}, Taken{1, 7, 7, false}, Taken{1, 14, 3, true}, Taken{1, 17, 1, true}}) {
+  for (const Taken& expected :
+       {Taken{1, 0, 7, false}, Taken{1, 7, 7, false}, Taken{1, 14, 3, true}, Taken{1, 17, 1, true}}) {
     const auto batch = scheduler.next_batch();
     EXPECT_THAT(taken(batch), testing::ElementsAre(expected));
     run(scheduler, batch);
@@ -97,8 +98,8 @@ TEST(Scheduler, PreemptsTheNewestAndComputesItAgain) {
   Scheduler scheduler({.max_step_tokens = 64, .max_sequences = 4, .page_size = 4, .pages = 4});
   scheduler.add(make_sequence(1, 7));
   scheduler.add(make_sequence(2, 7));
-  run(scheduler, scheduler.next_batch());  // 8 tokens each, 2 pages each: the cache is full
-  run(scheduler, scheduler.next_batch());  // position 7 of both
+  run(scheduler, scheduler.next_batch());     // 8 tokens each, 2 pages each: the cache is full
+  run(scheduler, scheduler.next_batch());     // position 7 of both
   const auto batch = scheduler.next_batch();  // position 8 of the first needs a third page
   EXPECT_THAT(taken(batch), testing::ElementsAre(Taken{1, 8, 1, true}));
   EXPECT_EQ(scheduler.preemptions(), 1);
@@ -131,12 +132,14 @@ TEST(Scheduler, RemoveFreesPagesAndRows) {
   EXPECT_EQ(scheduler.next_batch().front().sequence->row, 0);
 }
 
-/// Many sequences through a cache that is too small: every one ends, with the tokens in order, and no page is lost or shared.
+/// Many sequences through a cache that is too small: every one ends, with the tokens in order, and no page is lost or
+/// shared.
 TEST(Scheduler, ManySequencesThroughASmallCacheAllFinish) {
   for (std::int64_t budget : {3, 8, 64}) {
     Scheduler scheduler({.max_step_tokens = budget, .max_sequences = 5, .page_size = 4, .pages = 9});
     constexpr std::int64_t new_tokens = 12;
-    for (RequestId id = 1; id <= 20; ++id) scheduler.add(make_sequence(id, static_cast<std::int64_t>(1 + mix64(id) % 20)));
+    for (RequestId id = 1; id <= 20; ++id)
+      scheduler.add(make_sequence(id, static_cast<std::int64_t>(1 + mix64(id) % 20)));
     int finished = 0, steps = 0;
     while (finished < 20) {
       ASSERT_LT(++steps, 5000);

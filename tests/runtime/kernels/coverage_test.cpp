@@ -26,7 +26,8 @@ model::Program tiny_program() {
 /// Every step's kernels are among those that are looked up (and compiled) at start.
 TEST(ServingShapes, CoverEveryStep) {
   const model::Program program = tiny_program();
-  for (const auto& [max_tokens, max_samples] : {std::pair{24, 5}, std::pair{16, 16}, std::pair{1, 1}, std::pair{7, 3}}) {
+  for (const auto& [max_tokens, max_samples] :
+       {std::pair{24, 5}, std::pair{16, 16}, std::pair{1, 1}, std::pair{7, 3}}) {
     const auto shapes = serving_shapes(max_tokens, max_samples, 16, 64, 1024);
     const auto problems = serving_problems(program, shapes);
     const std::set<db::Problem> known(problems.begin(), problems.end());

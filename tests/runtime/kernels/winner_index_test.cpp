@@ -22,9 +22,8 @@ db::Problem gemm(std::int64_t m, std::int64_t n = 64) {
 }
 
 db::Problem attention(std::int64_t m, std::int64_t slots) {
-  return {"mla_attention",
-          "f32",
-          {{"heads", 8}, {"latent", 32}, {"m", m}, {"rope", 16}, {"slots", slots}, {"topk", 16}}};
+  return {
+      "mla_attention", "f32", {{"heads", 8}, {"latent", 32}, {"m", m}, {"rope", 16}, {"slots", slots}, {"topk", 16}}};
 }
 
 /// A database with winners for some problems: the n-th valid configuration of each, so that they differ.
