@@ -59,10 +59,18 @@ build() {
   cmake --build --preset "$1" -j "$jobs" ${2:+--target "$2"}
 }
 
-# Prints a command as it can be typed by hand, then runs it.
+# Shows a command as it can be typed by hand and keeps it for the list at the end.
+show() {
+  local text='' word
+  for word in "$@"; do
+    case $word in *[^A-Za-z0-9_./:=,-]*) text+=" '$word'" ;; *) text+=" $word" ;; esac
+  done
+  history+=("${text# }")
+  printf '\n\033[1;32m$%s\033[0m\n' "$text"
+}
+
 run() {
-  printf '\n\033[1;32m$ %s\033[0m\n' "$*"
-  history+=("$*")
+  show "$@"
   "$@"
 }
 
@@ -79,12 +87,11 @@ demo() {
   say "1. Tune the model's operators on $device, keep the winners in $database, choose the TP/DP layout"
   run $binary tune --model $model --db $database --device "$device" --budget "${BUDGET:-3m}"
   say "2. The winners, and the layout that they lead to"
-  run $binary db show --db $database --op gemm
+  run $binary db show --db $database --op mla_attention
   run $binary layout --model $model --db $database --device "$device"
   say "3. Serve with the tuned kernels and that layout"
-  printf '\n\033[1;32m$ %s &\033[0m\n' "$binary serve --model $model --db $database --device $device --port $port"
-  history+=("$binary serve --model $model --db $database --device $device --port $port &")
-  $binary serve --model $model --db $database --device "$device" --port "$port" &
+  show $binary serve --model $model --db $database --device "$device" --port "$port"
+  "$binary" serve --model $model --db $database --device "$device" --port "$port" &
   server=$!
   trap 'kill $server 2>/dev/null || true' EXIT
   for _ in $(seq 600); do
@@ -95,9 +102,10 @@ demo() {
   say "4. Ask over the OpenAI API"
   question=$(sed -n '1s/.*"prompt": *"\([^"]*\)".*/\1/p' $model/heldout.jsonl)
   answer=$(sed -n '1s/.*"answer": *"\([^"]*\)".*/\1/p' $model/heldout.jsonl)
-  run curl -fsS "http://127.0.0.1:$port/v1/chat/completions" -H 'Content-Type: application/json' \
-    -d "{\"model\": \"demo\", \"temperature\": 0, \"max_tokens\": 64, \"chat_template_kwargs\": {\"enable_thinking\": false}, \"messages\": [{\"role\": \"user\", \"content\": \"$question\"}]}" \
-    | tee demo-answer.json
+  local ask=(curl -fsS "http://127.0.0.1:$port/v1/chat/completions" -H 'Content-Type: application/json' -d
+    "{\"model\": \"demo\", \"temperature\": 0, \"chat_template_kwargs\": {\"enable_thinking\": false}, \"messages\": [{\"role\": \"user\", \"content\": \"$question\"}]}")
+  show "${ask[@]}"
+  "${ask[@]}" | tee demo-answer.json
   echo
   say "5. Export the tuning database"
   run $binary export --db $database --format json -o demo-export.json
