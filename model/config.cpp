@@ -26,9 +26,8 @@ void check_architecture(const JsonFields& fields) {
       !architectures || std::find(architectures->begin(), architectures->end(), architecture) != architectures->end();
   const bool typed = !type || *type == model_type;
   if (named && typed && (architectures || type)) return;
-  const std::string found = !named ? (architectures->empty() ? "none named" : architectures->front())
-                            : type ? "of model_type " + *type
-                                   : "none named";
+  const std::string unnamed = "none named";
+  const std::string found = named ? type.value_or(unnamed) : architectures->empty() ? unnamed : architectures->front();
   fail(ErrorKind::incompatible, "{}: architecture {} is not supported; wavetune serves {} (model_type {})",
        fields.source(), found, architecture, model_type);
 }

@@ -1,6 +1,8 @@
 // The trained demo model in bf16 against transformers: logits where an answer begins, and the answers themselves.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -26,26 +28,34 @@ EngineOptions demo_options(const std::string& device, int tp, int dp) {
   return options;
 }
 
-/// transformers in bf16 itself is up to 2.0e-2 away from its own float32 here (tests/golden/make_demo.py prints it).
+/// |logits - transformers'| / |transformers'| (Euclidean), both in bf16. Where rounding turns a close call between two
+/// experts the other way, a prompt may lie farther off: that may happen to one in eight, and must not change the
+/// answer.
 TEST(Demo, LogitsOfTheAnswersFirstTokenAgreeWithTransformers) {
   const TestGroup group = make_group("../../model/demo");
   const GoldenFile golden = read_golden("demo.golden.safetensors");
   const auto vocab = static_cast<std::size_t>(group.config.vocab_size);
-  for (int prompt = 0; golden.tensors.contains("prompt." + std::to_string(prompt) + ".ids"); ++prompt) {
-    SCOPED_TRACE(prompt);
-    const std::string name = "prompt." + std::to_string(prompt);
-    const auto expected = golden.get<float>(name + ".bf16");
-    const std::vector<float> logits = run_prompt(*group.executor, golden.get<std::int32_t>(name + ".ids"), 64);
+  std::vector<double> errors;
+  int prompts = 0;
+  for (; golden.tensors.contains(fmt::format("prompt.{}.ids", prompts)); ++prompts) {
+    SCOPED_TRACE(prompts);
+    const auto expected = golden.get<float>(fmt::format("prompt.{}.bf16", prompts));
+    const std::vector<float> logits =
+        run_prompt(*group.executor, golden.get<std::int32_t>(fmt::format("prompt.{}.ids", prompts)), 64);
     const float* last = logits.data() + logits.size() - vocab;
-    double difference = 0, largest = 0;
+    double difference = 0, size = 0;
     for (std::size_t i = 0; i < vocab; ++i) {
-      ASSERT_TRUE(std::isfinite(last[i]));
-      difference = std::max(difference, std::abs(static_cast<double>(last[i]) - expected[i]));
-      largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+      difference += std::pow(static_cast<double>(last[i]) - expected[i], 2);
+      size += std::pow(static_cast<double>(expected[i]), 2);
     }
-    EXPECT_LE(difference / largest, 2e-2);
+    errors.push_back(std::sqrt(difference / size));
     EXPECT_EQ(argmax(last, group.config.vocab_size), argmax(expected.data(), group.config.vocab_size));
   }
+  ASSERT_EQ(prompts, 17);
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LE(errors[errors.size() / 2], 1e-2);
+  EXPECT_LE(errors[errors.size() * 7 / 8], 2e-2);
+  EXPECT_LE(errors.back(), 5e-2);
 }
 
 class DemoAnswers : public testing::TestWithParam<std::pair<int, int>> {};
