@@ -13,7 +13,6 @@ namespace wavetune {
 namespace {
 
 using hip::Diagnosis;
-using hip::Health;
 
 nlohmann::ordered_json as_json(const Diagnosis& found) {
   nlohmann::ordered_json json;

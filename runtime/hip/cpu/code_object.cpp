@@ -14,9 +14,17 @@ constexpr char code_magic[8] = {'W', 'T', 'C', 'P', 'U', 'S', 'O', '\n'};
 std::string find_arch() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) return "cpu-x86-64-v4";
-  if (__builtin_cpu_supports("x86-64-v3")) return "cpu-x86-64-v3";
-  if (__builtin_cpu_supports("x86-64-v2")) return "cpu-x86-64-v2";
+  // The levels of the x86-64 psABI by their features: clang 14 does not know the levels' names.
+  const bool v2 =
+      __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt");
+  const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  if (v4) return "cpu-x86-64-v4";
+  if (v3) return "cpu-x86-64-v3";
+  if (v2) return "cpu-x86-64-v2";
   return "cpu-x86-64";
 #elif defined(__aarch64__)
   return "cpu-aarch64";
