@@ -11,6 +11,7 @@
 
 #include "db/base/error.h"
 #include "runtime/hip/amd/amd_library.h"
+#include "runtime/jit/code_cache.h"
 #include "runtime/process/subprocess.h"
 
 namespace wavetune::hip {
@@ -62,16 +63,6 @@ Finding address_sanitizer() {
     return {"libasan", Health::missing, error.what(),
             "WAVETUNE_CPU_SANITIZE=address cannot show memory errors of kernels"};
   }
-}
-
-std::filesystem::path cache_directory() {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value != nullptr ? value : "");
-  };
-  if (const auto own = set("WAVETUNE_CACHE_DIR"); !own.empty()) return own;
-  if (const auto xdg = set("XDG_CACHE_HOME"); !xdg.empty()) return xdg / "wavetune";
-  return set("HOME") / ".cache" / "wavetune";
 }
 
 Finding writable(const std::string& name, const std::filesystem::path& folder, std::string cost) {
@@ -144,8 +135,8 @@ Diagnosis diagnose() {
     list.push_back(compiler("clang++", "nothing as long as g++ is there"));
   }
   list.push_back(address_sanitizer());
-  list.push_back(
-      writable("kernel cache", cache_directory(), "every start compiles its kernels again; set WAVETUNE_CACHE_DIR"));
+  list.push_back(writable("kernel cache", jit::default_cache_directory(),
+                          "every start compiles its kernels again; set WAVETUNE_CACHE_DIR"));
   list.push_back(
       writable("temporary folder", std::filesystem::temp_directory_path(), "kernels cannot be compiled; set TMPDIR"));
   list.push_back(core_dumps());
