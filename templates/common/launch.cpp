@@ -25,9 +25,10 @@ void check_shape(const Operator& op, const Problem& problem, std::initializer_li
            dim.low, dim.high);
     }
   }
-  for (const auto& [name, value] : problem.dims) {
-    const bool known = std::any_of(dims.begin(), dims.end(), [&](const DimRange& dim) { return dim.name == name; });
-    if (!known) fail(ErrorKind::usage, "{} has no dimension '{}' (given as {})", op.name(), name, value);
+  for (const auto& given : problem.dims) {
+    const bool known =
+        std::any_of(dims.begin(), dims.end(), [&](const DimRange& dim) { return dim.name == given.first; });
+    if (!known) fail(ErrorKind::usage, "{} has no dimension '{}' (given as {})", op.name(), given.first, given.second);
   }
 }
 
