@@ -14,7 +14,7 @@ binary=build/release/wavetune
 
 packages=(g++ cmake ninja-build pkg-config libboost-dev libboost-program-options-dev libboost-context-dev libtbb-dev
   libsqlite3-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libxxhash-dev
-  libpcre2-dev debian-archive-keyring ca-certificates curl)
+  libpcre2-dev zlib1g-dev debian-archive-keyring ca-certificates curl)
 test_packages=(python3 python3-venv)
 lint_packages=(clang-format clang-tidy)
 
@@ -43,8 +43,11 @@ rocm() {
   local root
   for root in "${ROCM_PATH:-}" /opt/rocm; do
     if [ -n "$root" ] && grep -qsE 'HIP_VERSION_MAJOR +([7-9]|[1-9][0-9])' "$root/include/hip/hip_version.h"; then
-      echo "setup: using the ROCm in $root"
-      return
+      if compgen -G "$root/lib/libhiprtc.so.*" >/dev/null; then
+        echo "setup: using the ROCm in $root ($(cd "$root/lib" && ls -d libhiprtc.so.* | tail -1))"
+        return
+      fi
+      echo "setup: the ROCm in $root has no libhiprtc; taking a private copy for compiling"
     fi
   done
   cmake/fetch-rocm.sh .rocm --with-llvm

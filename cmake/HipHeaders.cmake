@@ -21,3 +21,6 @@ endif()
 add_library(wavetune_hip_headers INTERFACE)
 target_include_directories(wavetune_hip_headers SYSTEM INTERFACE ${WAVETUNE_HIP_FOUND})
 target_compile_definitions(wavetune_hip_headers INTERFACE __HIP_PLATFORM_AMD__)
+# The copy's compiler is used when no ROCm is installed: only this file needs to know where it is.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/runtime/hip/amd/hiprtc_install.cpp PROPERTIES
+  COMPILE_DEFINITIONS "WAVETUNE_ROCM_COPY=\"${CMAKE_SOURCE_DIR}/.rocm\"")

@@ -11,9 +11,11 @@ set -euo pipefail
 prefix=${1:?usage: fetch-rocm.sh PREFIX [--with-llvm]}
 packages=(libhiprtc7 libhiprtc-builtins7 libamd-comgr3 libamdhip64-7 libamdhip64-dev)
 [ "${2:-}" = --with-llvm ] && packages+=(llvm-22)
-pinned_hip=7.2.4-1~exp2   # the version that the kernels were tested with
+# The versions that the kernels were tested with. comgr is the compiler itself.
+pinned_hip=7.2.4-1~exp2
+pinned_comgr=7.2.4+dfsg-1~exp1
 stamp="$prefix/.complete"
-want="$pinned_hip ${packages[*]}"
+want="$pinned_hip $pinned_comgr ${packages[*]}"
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then exit 0; fi
 
 # The mirror is whatever the host's own apt uses: deb822 (.sources) or one-line (.list) form.
@@ -46,17 +48,37 @@ apt=(apt-get -q=2 -o "Dir::Etc=$work/etc" -o Dir::Etc::sourcelist="$work/etc/sou
   -o Dir::State::status="$work/state/status" -o "Dir::Cache=$work/cache" -o APT::Install-Recommends=false
   -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o APT::Get::AllowUnauthenticated=false)
 echo "fetch-rocm: resolving ROCm $pinned_hip in $prefix"
-"${apt[@]}" update
+if ! "${apt[@]}" update > "$work/log" 2>&1; then
+  cat "$work/log" >&2
+  echo "fetch-rocm: the mirror $mirror cannot be read (see above): try again, or install ROCm >= 7 and set ROCM_PATH" >&2
+  exit 1
+fi
 pins=()
 for p in "${packages[@]}"; do
-  case $p in libhiprtc*|libamdhip64*) pins+=("$p=$pinned_hip") ;; *) pins+=("$p") ;; esac
+  case $p in
+    libhiprtc*|libamdhip64*) pins+=("$p=$pinned_hip") ;;
+    libamd-comgr*) pins+=("$p=$pinned_comgr") ;;
+    *) pins+=("$p") ;;
+  esac
+done
+# What the mirror offers of a package: "7.2.4-1~exp2 7.3.0-1", or nothing.
+offered() {
+  apt-cache "${apt[@]:2}" madison "$1" 2>/dev/null | cut -d'|' -f2 | sort -uV | tr -d ' ' | paste -sd' '
+}
+advice="Install ROCm >= 7 and set ROCM_PATH, or change the pinned versions in $0 after testing newer ones. \
+The CPU device needs only HIP's headers."
+for pin in "libhiprtc7=$pinned_hip" "libamd-comgr3=$pinned_comgr"; do
+  have=$(offered "${pin%%=*}")
+  case " $have " in *" ${pin#*=} "*) continue ;; esac
+  echo "fetch-rocm: ${pin%%=*} ${pin#*=} is not on $mirror any more; it has: ${have:-none}. $advice" >&2
+  exit 1
 done
 if ! "${apt[@]}" --download-only -y install "${pins[@]}" > "$work/log" 2>&1; then
   cat "$work/log" >&2
-  echo "fetch-rocm: ROCm $pinned_hip is not on this mirror any more (or the network failed, see above). Install ROCm >= 7 and" \
-    "set ROCM_PATH, or change pinned_hip in $0 after testing a newer one. The CPU device needs only the headers." >&2
+  echo "fetch-rocm: ROCm $pinned_hip cannot be downloaded with all that it needs (see above). $advice" >&2
   exit 1
 fi
+rm -f "$stamp"
 rm -rf "$prefix/root" "$prefix/include"
 mkdir -p "$prefix/root" "$prefix/include"
 for deb in "$work"/cache/archives/*.deb; do

@@ -167,6 +167,30 @@ std::vector<Trial> Database::trials_of(const Environment& environment, const Pro
   return found;
 }
 
+void Database::put_offline_trial(const Environment& environment, const OfflineTrial& trial) {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  db::put_offline_trial(impl_->connection, environment, trial);
+  transaction.commit();
+}
+
+std::vector<OfflineTrial> Database::offline_trials(const Environment& environment) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_offline_trials(impl_->connection, environment, nullptr, "");
+}
+
+std::vector<OfflineTrial> Database::offline_trials_of(const Environment& environment, const Problem& problem,
+                                                      std::string_view source_hash) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_offline_trials(impl_->connection, environment, &problem, source_hash);
+}
+
+std::vector<OfflineTrial> Database::shortlist(const Environment& node, const Problem& problem,
+                                              std::string_view source_hash, int most) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_shortlist(impl_->connection, node.arch, node.compiler_version, problem, source_hash, most);
+}
+
 void Database::set_current_source(std::string_view op, std::string_view source_hash) {
   const std::scoped_lock lock(impl_->mutex);
   sqlite::Transaction transaction(impl_->connection);
@@ -237,6 +261,29 @@ std::vector<Environment> Database::environments() const {
   std::vector<Environment> found;
   while (query.step()) found.push_back(EnvironmentColumns::read(query, 0));
   return found;
+}
+
+bool Database::put_winner_code(const Environment& environment, const Problem& problem, const WinnerCode& winner) {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  const bool stored = db::put_winner_code(impl_->connection, environment, problem, winner);
+  transaction.commit();
+  return stored;
+}
+
+std::optional<std::string> Database::winner_code_key(const Environment& environment, const Problem& problem) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return db::winner_code_key(impl_->connection, environment, problem);
+}
+
+std::optional<std::vector<std::byte>> Database::code(std::string_view request_key) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return find_code(impl_->connection, request_key);
+}
+
+CodeTotals Database::code_totals() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return db::code_totals(impl_->connection);
 }
 
 void Database::put_layout(const Environment& environment, const Layout& layout) {

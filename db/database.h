@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "db/layout.h"
+#include "db/offline_trial.h"
 #include "db/trial.h"
+#include "db/winner_code.h"
 
 namespace wavetune::db {
 
@@ -81,6 +83,16 @@ class Database {
   std::vector<Trial> trials_of(const Environment& environment, const Problem& problem,
                                std::string_view source_hash) const;
 
+  /// Configurations compiled without a device; see offline_trial.h. `environment` is that of the compiler.
+  void put_offline_trial(const Environment& environment, const OfflineTrial& trial);
+  /// All of an environment, of every problem and source hash.
+  std::vector<OfflineTrial> offline_trials(const Environment& environment) const;
+  std::vector<OfflineTrial> offline_trials_of(const Environment& environment, const Problem& problem,
+                                              std::string_view source_hash) const;
+  /// What a node of this environment measures first: at most `most`, best predicted first (see read_shortlist).
+  std::vector<OfflineTrial> shortlist(const Environment& node, const Problem& problem, std::string_view source_hash,
+                                      int most) const;
+
   /// Says that `source_hash` is what the templates of `op` are now; winners of other hashes stop counting.
   void set_current_source(std::string_view op, std::string_view source_hash);
   std::optional<std::string> current_source(std::string_view op) const;
@@ -94,6 +106,12 @@ class Database {
   std::vector<Winner> winners(const Environment& environment, std::string_view op = {}) const;
   std::vector<StoredWinner> all_winners() const;
   std::vector<Environment> environments() const;
+
+  /// Code objects of winners; see winner_code.h.
+  bool put_winner_code(const Environment& environment, const Problem& problem, const WinnerCode& winner);
+  std::optional<std::string> winner_code_key(const Environment& environment, const Problem& problem) const;
+  std::optional<std::vector<std::byte>> code(std::string_view request_key) const;
+  CodeTotals code_totals() const;
 
   void put_layout(const Environment& environment, const Layout& layout);
   /// The newest layout stored for this model, device count and objective.

@@ -21,16 +21,16 @@ struct EnvironmentColumns {
 struct TrialColumns {
   static constexpr std::string_view names =
       "p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.outcome, t.median_us, t.samples_us, t.compile_ms, "
-      "t.max_error, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.error, t.created_at";
-  static constexpr int count = 18;
+      "t.max_error, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.occupancy, t.error, t.created_at";
+  static constexpr int count = 19;
   static Trial read(const sqlite::Statement& row, int first);
 };
 
 struct WinnerColumns {
   static constexpr std::string_view names =
       "t.op, t.dtype, t.dims, t.configuration, t.source_hash, t.median_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, "
-      "t.scratch_bytes, t.spills";
-  static constexpr int count = 12;
+      "t.scratch_bytes, t.spills, t.occupancy";
+  static constexpr int count = 13;
   static Winner read(const sqlite::Statement& row, int first);
 };
 

@@ -89,7 +89,69 @@ JOIN trials t ON t.id = (SELECT b.id FROM trials b
                          ORDER BY b.median_us, b.id LIMIT 1);
 )sql";
 
-constexpr std::string_view steps_in_order[] = {version_1};
+// How many waves of a trial's kernels fit beside each other.
+constexpr std::string_view version_2 = R"sql(
+ALTER TABLE trials ADD COLUMN occupancy INTEGER; -- waves per SIMD
+
+DROP VIEW winners;
+CREATE VIEW winners AS
+SELECT t.id, e.id AS environment_id, p.id AS problem_id, p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.median_us,
+       t.samples_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.occupancy, t.created_at
+FROM environments e
+JOIN problems p
+JOIN sources s ON s.op = p.op
+JOIN trials t ON t.id = (SELECT b.id FROM trials b
+                         WHERE b.outcome = 'ok' AND b.environment_id = e.id AND b.problem_id = p.id
+                           AND b.source_hash = s.current_hash
+                         ORDER BY b.median_us, b.id LIMIT 1);
+)sql";
+
+// Configurations that were compiled for an architecture and never run: resources and a predicted time.
+constexpr std::string_view version_3 = R"sql(
+CREATE TABLE offline_trials (
+  id             INTEGER PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environments (id), -- without device and driver
+  problem_id     INTEGER NOT NULL REFERENCES problems (id),
+  configuration  TEXT NOT NULL,
+  source_hash    TEXT NOT NULL,
+  outcome        TEXT NOT NULL, -- ok: the node may measure it
+  predicted_us   REAL NOT NULL,
+  compile_ms     REAL NOT NULL,
+  vgpr           INTEGER,
+  agpr           INTEGER,
+  sgpr           INTEGER,
+  lds_bytes      INTEGER,
+  scratch_bytes  INTEGER,
+  spills         INTEGER,
+  occupancy      INTEGER,
+  error          TEXT NOT NULL,
+  created_at     TEXT NOT NULL,
+  UNIQUE (environment_id, problem_id, source_hash, configuration)
+);
+-- The shortlist of a problem is the head of its range.
+CREATE INDEX offline_trials_by_time ON offline_trials (problem_id, source_hash, predicted_us) WHERE outcome = 'ok';
+)sql";
+
+// What the winners were compiled to. An object is dropped when the last trial that has it wins no more.
+constexpr std::string_view version_4 = R"sql(
+CREATE TABLE code_objects (
+  hash             TEXT PRIMARY KEY, -- of the code as it is loaded
+  arch             TEXT NOT NULL,
+  compiler         TEXT NOT NULL,
+  compiler_version TEXT NOT NULL,
+  bytes            INTEGER NOT NULL, -- as it is loaded
+  code             BLOB NOT NULL     -- deflated (zlib)
+);
+CREATE TABLE trial_code (
+  trial_id    INTEGER PRIMARY KEY REFERENCES trials (id),
+  code_hash   TEXT NOT NULL REFERENCES code_objects (hash),
+  request_key TEXT NOT NULL -- hash of compiler, options and source
+);
+CREATE INDEX trial_code_by_request ON trial_code (request_key);
+CREATE INDEX trial_code_by_hash ON trial_code (code_hash);
+)sql";
+
+constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4};
 
 [[noreturn]] void fail_newer(const sqlite::Connection& connection, int found, int known) {
   fail(ErrorKind::incompatible,

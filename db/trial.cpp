@@ -22,6 +22,8 @@ std::string_view to_string(Outcome outcome) {
       return "timeout";
     case Outcome::wrong:
       return "wrong";
+    case Outcome::pruned:
+      return "pruned";
   }
   return "unknown";
 }

@@ -34,6 +34,7 @@ enum class Outcome {
   fault,            ///< the measuring process died (memory fault, sanitizer report)
   timeout,          ///< the kernel did not come back in time
   wrong,            ///< ran, but the numbers differ from the reference
+  pruned,           ///< not run: what its code object says (spills, scratch) already rules it out
 };
 inline constexpr Outcome all_outcomes[] = {Outcome::ok,
                                            Outcome::compile_error,
@@ -43,7 +44,8 @@ inline constexpr Outcome all_outcomes[] = {Outcome::ok,
                                            Outcome::launch_error,
                                            Outcome::fault,
                                            Outcome::timeout,
-                                           Outcome::wrong};
+                                           Outcome::wrong,
+                                           Outcome::pruned};
 
 std::string_view to_string(Outcome outcome);
 /// Inverse of to_string; nothing for an unknown word.
@@ -53,6 +55,7 @@ std::optional<Outcome> outcome_from_string(std::string_view word);
 struct Resources {
   std::optional<int> vgpr, agpr, sgpr;
   std::optional<int> lds_bytes, scratch_bytes, spills;
+  std::optional<int> occupancy;  ///< waves per SIMD of the launch that has fewest
 
   bool operator==(const Resources&) const = default;
 };

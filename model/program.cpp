@@ -55,8 +55,8 @@ void check_options(const ModelConfig& config, const ProgramOptions& options) {
 }
 
 std::int64_t bytes_of(const Buffer& buffer, const StepShape& shape) {
-  return shape.value(buffer.rows) * shape.value(buffer.cols) *
-         static_cast<std::int64_t>(templates::size_of(buffer.dtype));
+  return static_cast<std::int64_t>(
+      templates::bytes_for(buffer.dtype, shape.value(buffer.rows) * shape.value(buffer.cols)));
 }
 
 }  // namespace

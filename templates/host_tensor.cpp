@@ -3,10 +3,12 @@
 #include <cassert>
 #include <cmath>
 
+#include "templates/formats.h"
+
 namespace wavetune::templates {
 
 HostTensor::HostTensor(DType dtype, std::int64_t count)
-    : dtype_(dtype), count_(count), bytes_(static_cast<std::size_t>(count) * size_of(dtype)) {}
+    : dtype_(dtype), count_(count), bytes_(bytes_for(dtype, count)) {}
 
 double HostTensor::at(std::int64_t index) const {
   assert(index >= 0 && index < count_);
@@ -22,6 +24,12 @@ double HostTensor::at(std::int64_t index) const {
       return static_cast<double>(as<std::int64_t>()[i]);
     case DType::u8:
       return as<std::uint8_t>()[i];
+    case DType::fp8:
+      return float_from_fp8(as<std::uint8_t>()[i]);
+    case DType::fp4:
+      return float_from_fp4(fp4_code(as<std::uint8_t>(), i));
+    case DType::e8m0:
+      return float_from_e8m0(as<std::uint8_t>()[i]);
     case DType::f16:
       break;  // no operator uses f16 yet
   }
@@ -46,6 +54,15 @@ void HostTensor::set(std::int64_t index, double value) {
       break;
     case DType::u8:
       as<std::uint8_t>()[i] = static_cast<std::uint8_t>(value);
+      break;
+    case DType::fp8:
+      as<std::uint8_t>()[i] = fp8_from_float(static_cast<float>(value));
+      break;
+    case DType::fp4:
+      set_fp4_code(as<std::uint8_t>(), i, fp4_from_float(static_cast<float>(value)));
+      break;
+    case DType::e8m0:
+      as<std::uint8_t>()[i] = e8m0_from_float(static_cast<float>(value));
       break;
     case DType::f16:
       break;

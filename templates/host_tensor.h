@@ -10,7 +10,7 @@
 
 namespace wavetune::templates {
 
-/// Dense, row-major; `count` elements of `dtype`.
+/// Dense, row-major; `count` elements of `dtype`. fp4 packs two elements a byte, and `count` is even.
 class HostTensor {
  public:
   HostTensor() = default;
@@ -23,7 +23,7 @@ class HostTensor {
 
   /// Element as a number, whatever the dtype. No bounds check beyond an assert.
   double at(std::int64_t index) const;
-  /// Stores a number, rounded to the dtype.
+  /// Stores a number, rounded to the dtype (fp8 and fp4 saturate, e8m0 rounds down to a power of two).
   void set(std::int64_t index, double value);
   template <class T>
   std::span<T> as() {

@@ -48,6 +48,30 @@ Comparison Operator::compare(const Problem& problem, std::span<const HostTensor>
   return result;
 }
 
+std::vector<ResourceEstimate> Operator::estimate(const Problem& problem, const Config& config,
+                                                 const DeviceLimits& limits) const {
+  std::vector<ResourceEstimate> estimates;
+  for (const Launch& launch : dry_launches(*this, problem, config)) {
+    ResourceEstimate estimate;
+    estimate.kernel = launch.kernel;
+    estimate.threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+    estimate.lds_bytes =
+        static_cast<int>(launch.lds_bytes) + static_cast<int>(static_lds_bytes(problem, config, launch.kernel, limits));
+    estimates.push_back(std::move(estimate));
+  }
+  return estimates;
+}
+
+std::vector<Launch> dry_launches(const Operator& op, const Problem& problem, const Config& config) {
+  // An address that nothing reads; its alignment is that of hipMalloc.
+  void* const nowhere = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
+  const std::vector<OperandSpec> specs = arranged_operands(op, problem, config);
+  const std::vector<void*> buffers(specs.size(), nowhere);
+  const std::vector<View> views = dense_views(specs, buffers);
+  const Scalars scalars = op.default_scalars(problem);
+  return op.launches(config, {&problem, views, &scalars, nowhere});
+}
+
 std::string source_hash(const Operator& op) {
   std::string all = fmt::format("{} version {}\n", op.name(), op.version());
   const auto append = [&all](std::string_view path, std::string_view text) {
@@ -67,7 +91,7 @@ std::string kernel_source(const Operator& op, const Problem& problem, const Conf
     source += fmt::format("constexpr int {} = {};\n", name, value);
   }
   source += "}  // namespace cfg\n";
-  for (const std::string& path : op.source_files()) {
+  for (const std::string& path : op.kernel_files(config)) {
     // Compiler messages then name the file below the repository, not a line of the assembled unit.
     source += fmt::format("#line 1 \"{}\"\n", path);
     source += embedded_source(path);

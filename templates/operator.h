@@ -51,6 +51,10 @@ struct View {
   std::int64_t batch_stride = 0;
 };
 
+/// In which order an operand's bytes lie in memory. Weights are put in the order that a configuration reads when they
+/// are loaded (templates/gemm/arrange.h has the orders).
+enum class Arrangement : std::uint8_t { rows, shuffled_weights, shuffled_scales };
+
 /// Numbers that do not change which kernel is best (eps, scale, theta), by name.
 using Scalars = std::map<std::string, double, std::less<>>;
 
@@ -71,6 +75,14 @@ struct Launch {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t lds_bytes = 0;  ///< dynamic LDS
   std::vector<std::byte> params;
+};
+
+/// What one launch will take of a compute unit, as far as that is known before it is compiled.
+struct ResourceEstimate {
+  std::string kernel;
+  int threads = 0;    ///< of one block
+  int lds_bytes = 0;  ///< of one block, static and dynamic
+  int vgprs = 0;      ///< unified total of one wave; 0: not predicted
 };
 
 /// Bytes a launch must move and operations it must do: the roofline's inputs, counted once per tensor that is needed.
@@ -110,8 +122,10 @@ class Operator {
   /// A valid configuration that works everywhere: used when nothing is tuned.
   virtual Config default_config(const Problem& problem, const DeviceLimits& limits) const = 0;
 
-  /// The kernel file(s) below the repository that make up the source, without the prelude.
+  /// The kernel file(s) below the repository that make up the sources, without the prelude.
   virtual std::vector<std::string> source_files() const = 0;
+  /// Those of them that a configuration's translation unit is made of, in order.
+  virtual std::vector<std::string> kernel_files(const Config&) const { return source_files(); }
   /// Part of source_hash: raised when launches(), the meaning of a parameter, or the reference changes without a change
   /// in the kernel files.
   virtual int version() const { return 1; }
@@ -119,8 +133,26 @@ class Operator {
   /// object serves all batch sizes.
   virtual db::NamedInts constants(const Problem& problem, const Config& config) const = 0;
 
+  /// How `config` wants operand `index` to lie in memory.
+  virtual Arrangement arrangement(const Problem&, const Config&, std::size_t /*index*/) const {
+    return Arrangement::rows;
+  }
+
+  /// Bytes at multiples of which rows of inputs must begin; launches() refuses others.
+  virtual std::int64_t row_alignment(const Problem&, const Config&) const { return 1; }
+
   virtual std::int64_t workspace_bytes(const Problem&, const Config&) const { return 0; }
   virtual std::vector<Launch> launches(const Config& config, const Call& call) const = 0;
+
+  /// LDS of a fixed size that `kernel` declares (`__shared__` without extern), in bytes.
+  virtual std::int64_t static_lds_bytes(const Problem&, const Config&, std::string_view /*kernel*/,
+                                        const DeviceLimits&) const {
+    return 0;
+  }
+  /// For each launch, in order, with dense and well aligned operands. The default takes threads and dynamic LDS from
+  /// launches() and predicts no registers.
+  virtual std::vector<ResourceEstimate> estimate(const Problem& problem, const Config& config,
+                                                 const DeviceLimits& limits) const;
 
   /// Fills the inputs (and inouts) with data that makes mistakes visible. `tensors` is in operand order, allocated.
   virtual void fill(const Problem& problem, std::mt19937_64& random, std::span<HostTensor> tensors) const = 0;
@@ -148,6 +180,17 @@ struct InputOutput {
   DType output;
 };
 InputOutput split_dtype(std::string_view text);
+
+/// What launches() gives for a problem with dense, well aligned operands and the scalars used when tuning, without
+/// memory behind them: for geometry and LDS, not to be launched.
+std::vector<Launch> dry_launches(const Operator& op, const Problem& problem, const Config& config);
+
+/// What an operand takes in memory in an arrangement: padded as the arrangement needs.
+OperandSpec arranged(const OperandSpec& spec, Arrangement arrangement);
+/// `tensor` (rows) in another order; what arranged() says of its size holds.
+HostTensor arrange(const OperandSpec& spec, Arrangement arrangement, const HostTensor& tensor);
+/// The operands as `config` wants them.
+std::vector<OperandSpec> arranged_operands(const Operator& op, const Problem& problem, const Config& config);
 
 /// Dense views (row stride = cols, batch stride = rows * cols) over buffers in operand order.
 std::vector<View> dense_views(std::span<const OperandSpec> specs, std::span<void* const> buffers);

@@ -11,6 +11,7 @@
 #include "templates/mla_attention/mla_attention.h"
 #include "templates/moe_combine/moe_combine.h"
 #include "templates/moe_sort/moe_sort.h"
+#include "templates/quantize/quantize.h"
 #include "templates/rmsnorm/rmsnorm.h"
 #include "templates/rope/rope.h"
 #include "templates/router/router.h"
@@ -25,8 +26,9 @@ const std::vector<const Operator*>& all_operators() {
   static const std::vector<const Operator*> operators = {
       &all_reduce_operator(),   &cache_write_operator(),    &embedding_operator(), &gemm_operator(),
       &grouped_gemm_operator(), &indexer_scores_operator(), &layernorm_operator(), &mla_attention_operator(),
-      &moe_combine_operator(),  &moe_sort_operator(),       &rmsnorm_operator(),   &rope_operator(),
-      &router_operator(),       &sample_operator(),         &silu_mul_operator(),  &topk_select_operator(),
+      &moe_combine_operator(),  &moe_sort_operator(),       &quantize_operator(),  &rmsnorm_operator(),
+      &rope_operator(),         &router_operator(),         &sample_operator(),    &silu_mul_operator(),
+      &topk_select_operator(),
   };
   return operators;
 }

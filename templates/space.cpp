@@ -13,7 +13,18 @@ Space& Space::add(std::string name, std::vector<std::int64_t> values) {
 }
 
 Space& Space::require(std::string description, std::function<bool(const Config&)> holds) {
-  constraints_.push_back({std::move(description), std::move(holds)});
+  constraints_.push_back({std::move(description), std::move(holds), {}});
+  return *this;
+}
+
+Space& Space::require(std::string description, std::vector<std::string> parameters,
+                      std::function<bool(const Config&)> holds) {
+  for (const std::string& name : parameters) {
+    const auto known = std::any_of(parameters_.begin(), parameters_.end(),
+                                   [&name](const Parameter& parameter) { return parameter.name == name; });
+    if (!known) fail(ErrorKind::internal, "constraint '{}' names the unknown parameter '{}'", description, name);
+  }
+  constraints_.push_back({std::move(description), std::move(holds), std::move(parameters)});
   return *this;
 }
 
@@ -49,11 +60,41 @@ std::optional<std::string> Space::violation(const Config& config) const {
 
 std::vector<Config> Space::enumerate() const {
   std::vector<Config> valid_configs;
-  for (std::uint64_t position = 0; position < product_size(); ++position) {
-    Config config = at(position);
-    if (valid(config)) valid_configs.push_back(std::move(config));
-  }
+  visit([&valid_configs](const Config& config) {
+    valid_configs.push_back(config);
+    return true;
+  });
   return valid_configs;
+}
+
+void Space::visit(const std::function<bool(const Config&)>& see) const {
+  // Values are chosen from the last parameter, the highest digit of a position, to the first. A constraint is due at
+  // the lowest digit that it looks at.
+  std::vector<std::vector<const Constraint*>> due(parameters_.size() + 1);
+  for (const Constraint& constraint : constraints_) {
+    std::size_t lowest = constraint.parameters.empty() ? 0 : parameters_.size();
+    for (const std::string& name : constraint.parameters) {
+      const auto at = std::find_if(parameters_.begin(), parameters_.end(),
+                                   [&name](const Parameter& parameter) { return parameter.name == name; });
+      lowest = std::min(lowest, static_cast<std::size_t>(at - parameters_.begin()));
+    }
+    due[lowest].push_back(&constraint);
+  }
+  Config config;
+  const auto choose = [&](const auto& self, std::size_t digits) -> bool {
+    if (digits == 0) return see(config);
+    const Parameter& parameter = parameters_[digits - 1];
+    const auto place = config.emplace(parameter.name, 0).first;
+    for (const std::int64_t value : parameter.values) {
+      place->second = value;
+      const bool holds = std::all_of(due[digits - 1].begin(), due[digits - 1].end(),
+                                     [&config](const Constraint* constraint) { return constraint->holds(config); });
+      if (holds && !self(self, digits - 1)) return false;
+    }
+    config.erase(place);
+    return true;
+  };
+  choose(choose, parameters_.size());
 }
 
 std::vector<Config> Space::neighbours(const Config& config) const {

@@ -21,13 +21,19 @@ struct Parameter {
 struct Constraint {
   std::string description;  ///< in the reader's words, e.g. "A and B tiles fit in LDS"
   std::function<bool(const Config&)> holds;
+  std::vector<std::string> parameters;  ///< all that `holds` looks at; empty: not said
 };
 
-/// Small enough to be enumerated lazily: positions are mixed-radix numbers over the parameters' value indices.
+/// Positions are mixed-radix numbers over the parameters' value indices, the first parameter being the lowest digit.
 class Space {
  public:
   Space& add(std::string name, std::vector<std::int64_t> values);
   Space& require(std::string description, std::function<bool(const Config&)> holds);
+  /// With the parameters that `holds` looks at: it is then called as soon as they have values, on a Config that may
+  /// lack the others, and enumerate() leaves out everything below a violation. Throws Error internal for a name that
+  /// was not added.
+  Space& require(std::string description, std::vector<std::string> parameters,
+                 std::function<bool(const Config&)> holds);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<Constraint>& constraints() const { return constraints_; }
@@ -42,8 +48,11 @@ class Space {
   std::optional<std::string> violation(const Config& config) const;
   bool valid(const Config& config) const { return !violation(config).has_value(); }
 
-  /// All valid configurations, in position order. For spaces up to some 10^6 points.
+  /// All valid configurations, in position order. Work grows with the points that constraints which name their
+  /// parameters leave: some 10^6 take a second.
   std::vector<Config> enumerate() const;
+  /// The same one at a time, without keeping them; `see` returns false to stop.
+  void visit(const std::function<bool(const Config&)>& see) const;
   /// Valid configurations that differ in one parameter by one step of its list (ordinal neighbours).
   std::vector<Config> neighbours(const Config& config) const;
 

@@ -19,6 +19,7 @@ struct Section {
   Environment environment;
   Counts counts;
   std::vector<Trial> winners;
+  Counts offline = {};  ///< configurations compiled without a device, of any source hash
 };
 
 std::vector<Section> sections_of(const Database& database, std::string_view op) {
@@ -41,6 +42,11 @@ std::vector<Section> sections_of(const Database& database, std::string_view op) 
     if (section != sections.end()) section->winners.push_back(std::move(stored.trial));
   }
   for (Section& section : sections) {
+    if (section.environment.device == offline_device) {
+      for (const OfflineTrial& trial : database.offline_trials(section.environment)) {
+        if (op.empty() || op == trial.problem.op) ++section.offline[trial.problem.op][trial.outcome];
+      }
+    }
     std::sort(section.winners.begin(), section.winners.end(),
               [](const Trial& a, const Trial& b) { return a.problem < b.problem; });
   }
@@ -100,6 +106,12 @@ std::string show_as_text(const Database& database, std::string_view op) {
                                  database.count_trials());
   for (const Section& section : sections_of(database, op)) {
     text += describe(section.environment) + '\n';
+    if (section.environment.device == offline_device) {
+      Table offline({{"compiled without a device"}, {"outcomes"}});
+      for (const auto& [name, outcomes] : section.offline) offline.add({name, describe(outcomes)});
+      text += offline.text("  ") + '\n';
+      continue;
+    }
     Table trials({{"trials of"}, {"outcomes"}});
     for (const auto& [name, outcomes] : section.counts) trials.add({name, describe(outcomes)});
     text += trials.empty() ? "  no trials\n" : trials.text("  ");
@@ -125,11 +137,14 @@ std::string show_as_json(const Database& database, std::string_view op) {
     return object;
   };
   ordered_json environments = ordered_json::array();
-  for (const Section& section : sections_of(database, op)) {
-    ordered_json trials = ordered_json::object();
-    for (const auto& [name, outcomes] : section.counts) {
-      for (const auto& [outcome, count] : outcomes) trials[name][std::string(to_string(outcome))] = count;
+  const auto counted = [](const Counts& counts) {
+    ordered_json object = ordered_json::object();
+    for (const auto& [name, outcomes] : counts) {
+      for (const auto& [outcome, count] : outcomes) object[name][std::string(to_string(outcome))] = count;
     }
+    return object;
+  };
+  for (const Section& section : sections_of(database, op)) {
     ordered_json winners = ordered_json::array();
     for (const Trial& trial : section.winners) {
       winners.push_back({{"problem", trial.problem.key()},
@@ -149,7 +164,8 @@ std::string show_as_json(const Database& database, std::string_view op) {
                             {"driver", environment.driver},
                             {"compiler", environment.compiler},
                             {"compiler_version", environment.compiler_version},
-                            {"trials", std::move(trials)},
+                            {"trials", counted(section.counts)},
+                            {"offline", counted(section.offline)},
                             {"winners", std::move(winners)}});
   }
   ordered_json layouts = ordered_json::array();

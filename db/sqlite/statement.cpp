@@ -35,6 +35,11 @@ std::optional<int> Statement::optional_integer(int column) const {
   return sqlite3_column_int(handle_.get(), column);
 }
 
+std::span<const std::byte> Statement::bytes(int column) const {
+  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(handle_.get(), column));
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+}
+
 void Statement::bind_one(int index, std::int64_t value) { check(sqlite3_bind_int64(handle_.get(), index, value)); }
 
 void Statement::bind_one(int index, double value) { check(sqlite3_bind_double(handle_.get(), index, value)); }
@@ -43,6 +48,12 @@ void Statement::bind_one(int index, std::string_view value) {
   // A null pointer would bind NULL: an empty view need not point anywhere.
   const char* bytes = value.data() == nullptr ? "" : value.data();
   check(sqlite3_bind_text64(handle_.get(), index, bytes, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void Statement::bind_one(int index, std::span<const std::byte> value) {
+  // A null pointer would bind NULL here too.
+  const void* bytes = value.data() == nullptr ? static_cast<const void*>("") : value.data();
+  check(sqlite3_bind_blob64(handle_.get(), index, bytes, value.size(), SQLITE_TRANSIENT));
 }
 
 void Statement::bind_one(int index, const std::optional<int>& value) {

@@ -3,9 +3,11 @@
 
 #include <sqlite3.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,6 +39,8 @@ class Statement {
   double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
   std::string text(int column) const;
   std::optional<int> optional_integer(int column) const;
+  /// A blob; valid until the next step().
+  std::span<const std::byte> bytes(int column) const;
 
  private:
   struct Finalizer {
@@ -49,6 +53,7 @@ class Statement {
   void bind_one(int index, std::string_view value);
   void bind_one(int index, const std::string& value) { bind_one(index, std::string_view(value)); }
   void bind_one(int index, const std::optional<int>& value);
+  void bind_one(int index, std::span<const std::byte> value);
   void check(int code) const;
 
   Connection& connection_;

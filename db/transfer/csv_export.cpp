@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view header =
     "winner,device,arch,cu_count,driver,compiler,compiler_version,op,dtype,dims,config,outcome,median_us,min_us,max_us,"
-    "samples,compile_ms,max_error,vgpr,agpr,sgpr,lds_bytes,scratch_bytes,spills,source_hash,created_at,error\n";
+    "samples,compile_ms,max_error,vgpr,agpr,sgpr,lds_bytes,scratch_bytes,spills,occupancy,source_hash,created_at,"
+    "error\n";
 
 /// One line, built cell by cell.
 class Row {
@@ -64,7 +65,7 @@ std::string row_of(const StoredTrial& stored) {
   row.add(static_cast<int>(samples.size())).add(trial.compile_ms).add(trial.max_error);
   const Resources& resources = trial.resources;
   row.add(resources.vgpr).add(resources.agpr).add(resources.sgpr);
-  row.add(resources.lds_bytes).add(resources.scratch_bytes).add(resources.spills);
+  row.add(resources.lds_bytes).add(resources.scratch_bytes).add(resources.spills).add(resources.occupancy);
   row.add(trial.source_hash).add(trial.created_at).add(trial.error);
   return row.end();
 }

@@ -39,6 +39,7 @@ ordered_json resources_to_json(const Resources& resources) {
   put("lds_bytes", resources.lds_bytes);
   put("scratch_bytes", resources.scratch_bytes);
   put("spills", resources.spills);
+  put("occupancy", resources.occupancy);
   return object;
 }
 

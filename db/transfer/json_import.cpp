@@ -49,7 +49,8 @@ Resources read_resources(const JsonReader& json) {
     const auto member = json.find(name);
     return member ? std::optional<int>(member->small_integer()) : std::nullopt;
   };
-  return {read("vgpr"), read("agpr"), read("sgpr"), read("lds_bytes"), read("scratch_bytes"), read("spills")};
+  return {read("vgpr"),          read("agpr"),   read("sgpr"),     read("lds_bytes"),
+          read("scratch_bytes"), read("spills"), read("occupancy")};
 }
 
 std::string read_time_stamp(const JsonReader& json) {

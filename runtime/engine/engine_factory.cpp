@@ -163,8 +163,10 @@ CreatedEngine create_engine(const EngineOptions& options) {
   created.device_name = device.name;
 
   const db::Environment environment = hip::environment_of(*provider, device);
-  std::optional<db::Database> database;
-  if (options.database) database = db::Database::open(*options.database, db::OpenMode::read_only);
+  std::shared_ptr<const db::Database> database;
+  if (options.database) {
+    database = std::make_shared<const db::Database>(db::Database::open(*options.database, db::OpenMode::read_only));
+  }
   std::optional<db::Layout> stored;
   if (database) stored = database->latest_layout(environment, created.config.id, device_count);
   created.layout = choose_layout(options, stored, device_count);
@@ -172,15 +174,17 @@ CreatedEngine create_engine(const EngineOptions& options) {
   const Sizes sizes = size_replica(options, created.config, *provider, created.layout);
   const ExecutorOptions& executor = sizes.executor;
   created.cache_tokens = executor.pages * executor.page_size;
-  kernels::WinnerIndex winners(database ? &*database : nullptr, environment);
+  kernels::WinnerIndex winners(database.get(), environment);
   const std::vector<model::StepShape> shapes = kernels::serving_shapes(
       executor.max_step_tokens, executor.max_samples, executor.page_size, executor.max_context, created.cache_tokens);
   created.coverage = kernels::coverage_of(winners, kernels::serving_problems(sizes.program, shapes), device.limits);
   if (options.require_tuned && created.coverage.fallback > 0) refuse_untuned(created.coverage);
 
   auto compiler = std::make_unique<jit::CompileService>(options.compiler);
-  auto kernel_cache =
-      std::make_unique<kernels::KernelCache>(provider, *compiler, std::move(winners), policy_of(options));
+  kernels::CodeLookup stored_code;
+  if (database) stored_code = [database](const std::string& key) { return database->code(key); };
+  auto kernel_cache = std::make_unique<kernels::KernelCache>(provider, *compiler, std::move(winners),
+                                                             policy_of(options), std::move(stored_code));
   const model::Checkpoint checkpoint = model::Checkpoint::open(options.model_directory);
   std::vector<std::unique_ptr<Replica>> replicas;
   for (int index = 0; index < created.layout.dp; ++index) {

@@ -38,10 +38,14 @@ Executor::Executor(std::shared_ptr<const hip::Provider> provider, kernels::Kerne
   }
   std::vector<comm::Rank> ranks;
   memories_.reserve(static_cast<std::size_t>(tp));
+  // The same calls on every rank: what is decided for the first holds for all.
+  const kernels::WeightOrders orders =
+      kernels::settle_weight_orders(programs_.front(), provider_->devices().front().limits, kernels_);
   for (int rank = 0; rank < tp; ++rank) {
     const model::Program& program = programs_[static_cast<std::size_t>(rank)];
-    memories_.emplace_back(api_, options_.devices[static_cast<std::size_t>(rank)], program, largest, options_.contents);
-    upload_weights(api_, program, checkpoint, memories_.back());
+    memories_.emplace_back(api_, options_.devices[static_cast<std::size_t>(rank)], program, largest, options_.contents,
+                           orders);
+    upload_weights(api_, program, checkpoint, memories_.back(), orders);
     streams_.push_back(hip::make_stream(api_));
     ranks.push_back({memories_.back().device(), streams_.back().get()});
   }

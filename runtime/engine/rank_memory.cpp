@@ -11,14 +11,13 @@ std::size_t aligned(std::size_t bytes) {
 }
 
 std::size_t bytes_of(const model::Buffer& buffer, const model::StepShape& shape) {
-  return static_cast<std::size_t>(shape.value(buffer.rows) * shape.value(buffer.cols)) *
-         templates::size_of(buffer.dtype);
+  return templates::bytes_for(buffer.dtype, shape.value(buffer.rows) * shape.value(buffer.cols));
 }
 
 }  // namespace
 
 RankMemory::RankMemory(const hip::Api& api, int device, const model::Program& program, const model::StepShape& largest,
-                       InitialContents contents)
+                       InitialContents contents, const kernels::WeightOrders& orders)
     : program_(program), device_(device), addresses_(program.buffers.size(), nullptr) {
   hip::check(api, api.hipSetDevice(device), "hipSetDevice");
   const auto is_step_input = [&](std::size_t index) {
@@ -33,7 +32,11 @@ RankMemory::RankMemory(const hip::Api& api, int device, const model::Program& pr
   std::size_t offset = 0;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const model::Buffer& buffer = program.buffers[i];
-    const std::size_t bytes = bytes_of(buffer, largest);
+    std::size_t bytes = bytes_of(buffer, largest);
+    if (const auto order = orders.find(static_cast<int>(i)); order != orders.end()) {
+      bytes = templates::bytes_for(buffer.dtype,
+                                   templates::arranged(order->second.spec, order->second.arrangement).count());
+    }
     if (is_step_input(i)) {
       addresses_[i] = static_cast<std::byte*>(inputs_.get()) + offset;
       offset += aligned(bytes);
@@ -51,8 +54,7 @@ templates::View RankMemory::view(const model::Ref& ref, const model::StepShape& 
   const auto stride = [&](std::int64_t value) { return value == -1 ? shape.context : value; };
   const templates::DType type = program_.buffers[static_cast<std::size_t>(ref.buffer)].dtype;
   std::byte* base = addresses_[static_cast<std::size_t>(ref.buffer)];
-  return {base + static_cast<std::size_t>(ref.offset) * templates::size_of(type), stride(ref.row_stride),
-          stride(ref.batch_stride)};
+  return {base + templates::bytes_for(type, ref.offset), stride(ref.row_stride), stride(ref.batch_stride)};
 }
 
 std::size_t RankMemory::input_offset(int buffer) const {

@@ -7,6 +7,7 @@
 
 #include "model/program.h"
 #include "runtime/hip/handles.h"
+#include "runtime/kernels/weight_orders.h"
 
 namespace wavetune::engine {
 
@@ -16,12 +17,12 @@ enum class InitialContents {
   poison,     ///< all bytes 0xFF: NaN as a number, -1 as an index (for tests)
 };
 
-/// Every buffer is allocated for the largest step. The input buffers that are written anew in every step lie in one
-/// block, in the same layout on every rank, so that one copy fills them.
+/// Every buffer is allocated for the largest step, weights as their order needs. The input buffers that are written
+/// anew in every step lie in one block, in the same layout on every rank, so that one copy fills them.
 class RankMemory {
  public:
   RankMemory(const hip::Api& api, int device, const model::Program& program, const model::StepShape& largest,
-             InitialContents contents);
+             InitialContents contents, const kernels::WeightOrders& orders);
 
   int device() const { return device_; }
   void* address(int buffer) const { return addresses_[static_cast<std::size_t>(buffer)]; }

@@ -7,7 +7,7 @@
 namespace wavetune::engine {
 
 void upload_weights(const hip::Api& api, const model::Program& program, const model::Checkpoint& checkpoint,
-                    const RankMemory& memory) {
+                    const RankMemory& memory, const kernels::WeightOrders& orders) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds interval{5};
   constexpr double gigabyte = 1e9;
@@ -16,7 +16,10 @@ void upload_weights(const hip::Api& api, const model::Program& program, const mo
   double done = 0;
   Clock::time_point next_line = Clock::now() + interval;
   for (const model::Weight& weight : program.weights) {
-    const templates::HostTensor tensor = model::load_weight(program, weight, checkpoint);
+    templates::HostTensor tensor = model::load_weight(program, weight, checkpoint);
+    if (const auto order = orders.find(weight.buffer); order != orders.end()) {
+      tensor = templates::arrange(order->second.spec, order->second.arrangement, tensor);
+    }
     hip::check(api,
                api.hipMemcpy(memory.address(weight.buffer), tensor.bytes().data(), tensor.bytes().size(),
                              hipMemcpyHostToDevice),

@@ -11,6 +11,7 @@
 
 #include "db/base/error.h"
 #include "runtime/hip/amd/amd_library.h"
+#include "runtime/hip/amd/hiprtc_install.h"
 #include "runtime/jit/code_cache.h"
 #include "runtime/process/subprocess.h"
 
@@ -28,6 +29,17 @@ Finding library(const std::string& stem, std::string cost) {
   const amd::Library found = amd::load_library(stem);
   if (found.handle != nullptr) return {stem, Health::ok, found.path, ""};
   return {stem, Health::missing, found.reason, std::move(cost)};
+}
+
+/// The same one that the compile workers take; nothing is loaded.
+Finding hiprtc() {
+  const amd::HiprtcSearch search = amd::find_hiprtc();
+  if (search.found) {
+    return {"libhiprtc", Health::ok,
+            fmt::format("{}, {} ({})", search.found->version, search.found->place, search.found->library), ""};
+  }
+  return {"libhiprtc", Health::missing, fmt::format("libhiprtc.so.7 or newer is not in {}", search.looked),
+          "kernels cannot be compiled for AMD GPUs; it comes with ROCm 7 or newer, ./setup.sh fetches one"};
 }
 
 Finding amd_driver() {
@@ -127,7 +139,7 @@ Diagnosis diagnose() {
   std::vector<Finding>& list = found.findings;
   list.push_back(amd_driver());
   list.push_back(library("libamdhip64", "AMD GPUs cannot be used; install ROCm 7 or newer, or set ROCM_PATH"));
-  list.push_back(library("libhiprtc", "kernels cannot be compiled for AMD GPUs; it comes with ROCm 7 or newer"));
+  list.push_back(hiprtc());
   if (chosen != nullptr && *chosen != '\0') {
     list.push_back(compiler(chosen, "WAVETUNE_CPU_CXX names it: the cpu device cannot compile kernels"));
   } else {

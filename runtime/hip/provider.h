@@ -1,7 +1,8 @@
 // Which HIP is used: AMD's, one over the CUDA driver, or one over the CPU; and what its devices are.
 //
 // Environment variables of runtime/hip:
-//   WAVETUNE_ROCM_PATH     where libamdhip64 and libhiprtc are looked for first (in its lib/); then ROCM_PATH
+//   WAVETUNE_ROCM_PATH     where libamdhip64 and libhiprtc are looked for first (in its lib/); then ROCM_PATH. For
+//                          libhiprtc also a folder filled by cmake/fetch-rocm.sh (see amd/hiprtc_install.h)
 //   WAVETUNE_CPU_CXX       compiler of the CPU device's kernels instead of g++ or clang++
 //   WAVETUNE_CPU_SANITIZE  "address": the CPU device's kernels are compiled with AddressSanitizer (see
 //                          process::sanitizer_environment() for what a process that loads them needs)

@@ -69,27 +69,39 @@ void keep_largest(std::optional<int>& field, const nlohmann::json& kernel, const
   field = std::max(field.value_or(0), found->get<int>());
 }
 
+void keep_largest(db::Resources& resources, const nlohmann::json& kernel) {
+  if (!kernel.is_object()) return;
+  keep_largest(resources.vgpr, kernel, ".vgpr_count");
+  keep_largest(resources.agpr, kernel, ".agpr_count");
+  keep_largest(resources.sgpr, kernel, ".sgpr_count");
+  keep_largest(resources.lds_bytes, kernel, ".group_segment_fixed_size");
+  keep_largest(resources.scratch_bytes, kernel, ".private_segment_fixed_size");
+  keep_largest(resources.spills, kernel, ".vgpr_spill_count");
+}
+
 }  // namespace
+
+nlohmann::json metadata_of_code_object(std::span<const std::byte> code) {
+  const auto note = metadata_of(code);
+  if (!note) return nullptr;
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(note->data());
+  nlohmann::json metadata =
+      nlohmann::json::from_msgpack(std::vector<std::uint8_t>(begin, begin + note->size()), true, false);
+  return metadata.is_object() ? metadata : nlohmann::json();
+}
+
+db::Resources resources_of_kernel(const nlohmann::json& kernel) {
+  db::Resources resources;
+  keep_largest(resources, kernel);
+  return resources;
+}
 
 db::Resources resources_of_code_object(std::span<const std::byte> code) {
   db::Resources resources;
-  const auto note = metadata_of(code);
-  if (!note) return resources;
-  const auto* begin = reinterpret_cast<const std::uint8_t*>(note->data());
-  const nlohmann::json metadata =
-      nlohmann::json::from_msgpack(std::vector<std::uint8_t>(begin, begin + note->size()), true, false);
-  if (!metadata.is_object()) return resources;
+  const nlohmann::json metadata = metadata_of_code_object(code);
   const auto kernels = metadata.find("amdhsa.kernels");
   if (kernels == metadata.end() || !kernels->is_array()) return resources;
-  for (const nlohmann::json& kernel : *kernels) {
-    if (!kernel.is_object()) continue;
-    keep_largest(resources.vgpr, kernel, ".vgpr_count");
-    keep_largest(resources.agpr, kernel, ".agpr_count");
-    keep_largest(resources.sgpr, kernel, ".sgpr_count");
-    keep_largest(resources.lds_bytes, kernel, ".group_segment_fixed_size");
-    keep_largest(resources.scratch_bytes, kernel, ".private_segment_fixed_size");
-    keep_largest(resources.spills, kernel, ".vgpr_spill_count");
-  }
+  for (const nlohmann::json& kernel : *kernels) keep_largest(resources, kernel);
   return resources;
 }
 

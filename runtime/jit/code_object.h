@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 
 #include "db/trial.h"
@@ -13,5 +14,11 @@ namespace wavetune::jit {
 ///
 /// `.vgpr_count` is the unified total (architectural and accumulation registers) on gfx90a and later.
 db::Resources resources_of_code_object(std::span<const std::byte> code);
+
+/// The AMDGPU metadata note as JSON ("amdhsa.kernels", "amdhsa.target"); null where there is none.
+nlohmann::json metadata_of_code_object(std::span<const std::byte> code);
+
+/// The figures in one entry of "amdhsa.kernels".
+db::Resources resources_of_kernel(const nlohmann::json& kernel);
 
 }  // namespace wavetune::jit

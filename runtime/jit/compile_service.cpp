@@ -2,17 +2,19 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "db/base/error.h"
-#include "runtime/hip/provider.h"
 #include "runtime/jit/code_cache.h"
 #include "runtime/jit/compile_worker.h"
+#include "runtime/jit/includes.h"
+#include "runtime/jit/worker_setup.h"
+#include "runtime/process/scratch_folder.h"
 
 namespace wavetune::jit {
 namespace {
@@ -20,17 +22,9 @@ namespace {
 struct Job {
   std::string key;
   CompileRequest request;
+  std::shared_ptr<const WorkerSetup> setup;
   std::promise<CompileResult> promise;
 };
-
-/// Which compiler answers for a device spec: part of a cache entry's name. Kernels compiled under the CPU provider's
-/// sanitizer differ although source and options are the same.
-std::string compiler_identity(const std::string& device) {
-  const auto provider = hip::load_provider(hip::parse_device_spec(device));
-  const char* sanitize = std::getenv("WAVETUNE_CPU_SANITIZE");
-  return fmt::format("{} {} {} {}", provider->driver(), provider->compiler(), provider->compiler_version(),
-                     provider->kind() == hip::ProviderKind::cpu && sanitize != nullptr ? sanitize : "");
-}
 
 int worker_count(int wanted) {
   if (wanted > 0) return wanted;
@@ -41,10 +35,8 @@ int worker_count(int wanted) {
 
 class CompileService::Impl {
  public:
-  // The link, not its target: it works on when the file is replaced (an upgrade) while this process runs.
   explicit Impl(CompileOptions options)
       : options_(std::move(options)),
-        executable_(options_.worker_executable.empty() ? "/proc/self/exe" : options_.worker_executable),
         cache_(options_.cache_directory.empty() ? default_cache_directory() : options_.cache_directory,
                options_.cache_limit_bytes) {
     // Each thread owns a worker process; the process dies with the thread.
@@ -65,12 +57,18 @@ class CompileService::Impl {
   }
 
   std::shared_future<CompileResult> submit(CompileRequest request) {
-    const std::string key = CodeCache::key(identity(request.device), request.source, request.options);
+    std::shared_ptr<const WorkerSetup> setup = setup_of(request.device);
+    const std::string key = key_of(request, *setup);
     const std::lock_guard lock(mutex_);
-    if (const auto found = in_flight_.find(key); found != in_flight_.end()) return found->second;
+    ++counters_.submitted;
+    if (const auto found = in_flight_.find(key); found != in_flight_.end()) {
+      ++counters_.shared;
+      return found->second;
+    }
     auto job = std::make_unique<Job>();
     job->key = key;
     job->request = std::move(request);
+    job->setup = std::move(setup);
     std::shared_future<CompileResult> future = job->promise.get_future().share();
     in_flight_.emplace(key, future);
     queue_.push_back(std::move(job));
@@ -80,16 +78,41 @@ class CompileService::Impl {
 
   int workers() const { return static_cast<int>(threads_.size()); }
 
+  CompileCounters counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+  }
+
+  std::string key(const CompileRequest& request) { return key_of(request, *setup_of(request.device)); }
+
  private:
-  std::string identity(const std::string& device) {
-    const std::lock_guard lock(identity_mutex_);
-    std::string& text = identities_[device];
-    if (text.empty()) text = compiler_identity(device);
-    return text;
+  static std::string key_of(const CompileRequest& request, const WorkerSetup& setup) {
+    const std::string includes = includes_fingerprint(request.source, request.options);
+    return CodeCache::key(includes.empty() ? setup.identity : setup.identity + "\n" + includes, request.source,
+                          request.options);
+  }
+
+  std::shared_ptr<const WorkerSetup> setup_of(const std::string& device) {
+    const std::lock_guard lock(setup_mutex_);
+    auto& setup = setups_[device];
+    if (!setup) setup = std::make_shared<const WorkerSetup>(worker_setup(device));
+    return setup;
+  }
+
+  /// A name for the next request's folder.
+  std::filesystem::path next_folder() {
+    const std::lock_guard lock(setup_mutex_);
+    if (!scratch_) scratch_.emplace("wavetune-compile");
+    return scratch_->path() / std::to_string(folders_++);
+  }
+
+  void tally(std::int64_t CompileCounters::*counter) {
+    const std::lock_guard lock(mutex_);
+    ++(counters_.*counter);
   }
 
   void serve() {
-    CompileWorker worker(executable_, options_.memory_limit_bytes);
+    CompileWorker worker(options_.worker_executable, options_.memory_limit_bytes);
     for (;;) {
       std::unique_ptr<Job> job;
       {
@@ -121,9 +144,11 @@ class CompileService::Impl {
       result.log = std::move(cached->log);
       result.resources = cached->resources;
       result.from_cache = true;
+      tally(&CompileCounters::from_cache);
       return result;
     }
-    CompileResult result = worker.compile(job.request, options_.timeout, stop_);
+    tally(&CompileCounters::compiled);
+    CompileResult result = worker.compile(job.request, *job.setup, next_folder(), options_.timeout, stop_);
     if (result.outcome == db::Outcome::ok) cache_.store(job.key, {result.code, result.log, result.resources});
     return result;
   }
@@ -134,15 +159,17 @@ class CompileService::Impl {
   }
 
   CompileOptions options_;
-  std::filesystem::path executable_;
   CodeCache cache_;
-  std::mutex mutex_;  ///< guards queue_ and in_flight_
+  mutable std::mutex mutex_;  ///< guards queue_, in_flight_ and counters_
   std::condition_variable wake_;
   std::atomic<bool> stop_ = false;
   std::deque<std::unique_ptr<Job>> queue_;
   std::map<std::string, std::shared_future<CompileResult>> in_flight_;
-  std::mutex identity_mutex_;  ///< guards identities_
-  std::map<std::string, std::string> identities_;
+  CompileCounters counters_;
+  std::mutex setup_mutex_;  ///< guards what follows
+  std::map<std::string, std::shared_ptr<const WorkerSetup>> setups_;
+  std::optional<process::ScratchFolder> scratch_;
+  std::int64_t folders_ = 0;
   std::vector<std::thread> threads_;
 };
 
@@ -154,5 +181,7 @@ std::shared_future<CompileResult> CompileService::submit(CompileRequest request)
 }
 
 int CompileService::workers() const { return impl_->workers(); }
+CompileCounters CompileService::counters() const { return impl_->counters(); }
+std::string CompileService::key(const CompileRequest& request) const { return impl_->key(request); }
 
 }  // namespace wavetune::jit

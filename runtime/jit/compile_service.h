@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -31,14 +32,24 @@ struct CompileResult {
 struct CompileOptions {
   int workers = 0;  ///< 0: one per core
   std::chrono::milliseconds timeout{60'000};
-  std::size_t memory_limit_bytes = std::size_t{4} << 30;
+  /// Address space of one worker. hipRTC needs 0.26 GiB for itself; a kernel, however large, has stayed below 1 GiB.
+  std::size_t memory_limit_bytes = std::size_t{2} << 30;
   std::filesystem::path cache_directory;  ///< empty: default (WAVETUNE_CACHE_DIR, else XDG_CACHE_HOME/wavetune)
   std::size_t cache_limit_bytes = std::size_t{1} << 30;
   std::filesystem::path worker_executable;  ///< empty: this executable, started as `wavetune __compile-worker`
 };
 
+/// What became of the requests so far.
+struct CompileCounters {
+  std::int64_t submitted = 0;
+  std::int64_t compiled = 0;    ///< by a worker, whatever the outcome
+  std::int64_t from_cache = 0;  ///< found on disk
+  std::int64_t shared = 0;      ///< joined an identical request in flight
+};
+
 /// A pool of worker processes with a content-addressed cache in front. Thread-safe. A worker that dies or hangs fails
-/// one request and is replaced. Identical requests in flight share one result. The destructor ends all workers.
+/// one request and is replaced. Identical requests in flight share one result. The destructor ends all workers; so does
+/// the death of this process, and temporary files that a killed process left are removed by the next one.
 class CompileService {
  public:
   explicit CompileService(CompileOptions options);
@@ -46,9 +57,14 @@ class CompileService {
   CompileService(const CompileService&) = delete;
   CompileService& operator=(const CompileService&) = delete;
 
+  /// Throws Error usage for a device spec that is none and not_found when there is no compiler for it.
   std::shared_future<CompileResult> submit(CompileRequest request);
   CompileResult compile(CompileRequest request) { return submit(std::move(request)).get(); }
   int workers() const;
+  CompileCounters counters() const;
+  /// The name of a request's result, in the cache and in the database: a hash of the compiler and its version, the
+  /// options, the source and the files that it includes. Throws as submit() does.
+  std::string key(const CompileRequest& request) const;
 
  private:
   class Impl;

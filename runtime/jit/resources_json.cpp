@@ -13,7 +13,8 @@ constexpr std::pair<const char*, std::optional<int> db::Resources::*> fields[] =
     {"sgpr", &db::Resources::sgpr},
     {"lds_bytes", &db::Resources::lds_bytes},
     {"scratch_bytes", &db::Resources::scratch_bytes},
-    {"spills", &db::Resources::spills}};
+    {"spills", &db::Resources::spills},
+    {"occupancy", &db::Resources::occupancy}};
 
 }  // namespace
 

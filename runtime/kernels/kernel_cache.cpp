@@ -30,18 +30,32 @@ hipFunction_t LoadedModule::function(const std::string& name) {
 }
 
 KernelCache::KernelCache(std::shared_ptr<const hip::Provider> provider, jit::CompileService& compiler,
-                         WinnerIndex winners, UntunedPolicy policy)
+                         WinnerIndex winners, UntunedPolicy policy, CodeLookup stored)
     : provider_(std::move(provider)),
       compiler_(compiler),
       winners_(std::move(winners)),
       policy_(policy),
+      stored_(std::move(stored)),
       prelude_(provider_->prelude()) {}
+
+void KernelCache::set_orders(const db::Problem& problem, Orders orders) {
+  const std::scoped_lock lock(mutex_);
+  orders_.insert_or_assign(family_key(problem), std::move(orders));
+}
 
 void KernelCache::prepare(std::span<const db::Problem> problems, std::span<const int> devices) {
   const std::scoped_lock lock(mutex_);
   std::set<std::string> code_keys;
   for (const db::Problem& problem : problems) code_keys.insert(resolve(problem).code_key);
+  const CodeSources before = sources_;
+  const Clock::time_point start = Clock::now();
   compile_missing();
+  if (const CodeSources& now = sources_;
+      now.database + now.cache + now.compiled > before.database + before.cache + before.compiled) {
+    spdlog::info("kernels for {}: {} from the database, {} from the code cache, {} compiled, in {:.1f} s",
+                 provider_->devices().front().name, now.database - before.database, now.cache - before.cache,
+                 now.compiled - before.compiled, std::chrono::duration<double>(Clock::now() - start).count());
+  }
   for (int device : devices) {
     for (const std::string& key : code_keys) load(key, device);
   }
@@ -65,11 +79,18 @@ LookupCounters KernelCache::counters() const {
   return counters_;
 }
 
+CodeSources KernelCache::code_sources() const {
+  const std::scoped_lock lock(mutex_);
+  return sources_;
+}
+
 const KernelCache::Resolved& KernelCache::resolve(const db::Problem& problem) {
   auto entry = resolved_.find(problem);
   if (entry != resolved_.end()) return entry->second;
   // All devices of a provider are of one kind: what is right for the first is right for all.
-  Choice choice = winners_.choose(problem, provider_->devices().front().limits);
+  const auto orders = orders_.find(family_key(problem));
+  Choice choice = winners_.choose(problem, provider_->devices().front().limits,
+                                  orders == orders_.end() ? Orders{} : orders->second);
   std::string source = prelude_ + kernel_source(templates::get_operator(problem.op), problem, choice.config);
   std::string key = content_hash(source);
   if (!code_.contains(key)) {
@@ -79,6 +100,15 @@ const KernelCache::Resolved& KernelCache::resolve(const db::Problem& problem) {
   return resolved_.emplace(problem, Resolved{std::move(choice), std::move(key)}).first->second;
 }
 
+bool KernelCache::take_stored(const std::string& key, const jit::CompileRequest& request) {
+  if (!stored_) return false;
+  std::optional<std::vector<std::byte>> code = stored_(compiler_.key(request));
+  if (!code) return false;
+  code_.emplace(key, std::move(*code));
+  ++sources_.database;
+  return true;
+}
+
 void KernelCache::compile_missing() {
   if (pending_.empty()) return;
   const hip::DeviceInfo& device = provider_->devices().front();
@@ -86,13 +116,14 @@ void KernelCache::compile_missing() {
   const std::vector<std::string> options = provider_->compile_options(device);
   std::vector<std::pair<std::string, std::shared_future<jit::CompileResult>>> futures;
   for (auto& [key, source] : pending_) {
-    futures.emplace_back(key, compiler_.submit({spec, std::move(source), options}));
+    jit::CompileRequest request{spec, std::move(source), options};
+    if (!take_stored(key, request)) futures.emplace_back(key, compiler_.submit(std::move(request)));
   }
   pending_.clear();
 
   const Clock::time_point start = Clock::now();
   Clock::time_point next_line = start + quiet_compile_time;
-  std::size_t done = 0, compiled = 0;
+  std::size_t done = 0;
   for (const auto& [key, future] : futures) {
     while (future.wait_until(next_line) != std::future_status::ready) {
       spdlog::info("compiling kernels for {}: {} of {} done", device.name, done, futures.size());
@@ -106,11 +137,7 @@ void KernelCache::compile_missing() {
     }
     code_.emplace(key, result.code);
     ++done;
-    if (!result.from_cache) ++compiled;
-  }
-  if (compiled > 0) {
-    spdlog::info("compiled {} kernels in {:.1f} s ({} came from the cache)", compiled,
-                 std::chrono::duration<double>(Clock::now() - start).count(), futures.size() - compiled);
+    ++(result.from_cache ? sources_.cache : sources_.compiled);
   }
 }
 

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/hip/handles.h"
 #include "runtime/hip/provider.h"
@@ -45,6 +48,16 @@ struct LookupCounters {
   std::int64_t fallback = 0;
 };
 
+/// Where the code objects that were asked for so far came from.
+struct CodeSources {
+  std::int64_t database = 0;
+  std::int64_t cache = 0;     ///< the compile service's, on disk
+  std::int64_t compiled = 0;  ///< now
+};
+
+/// Looks a code object up by the key of its compile (jit::CompileService::key).
+using CodeLookup = std::function<std::optional<std::vector<std::byte>>(const std::string& key)>;
+
 /// What to do when a problem has no winner.
 enum class UntunedPolicy {
   quiet,   ///< run on the default configuration (no database was given, so nothing else is expected)
@@ -56,18 +69,21 @@ enum class UntunedPolicy {
 /// devices.
 class KernelCache {
  public:
-  /// `compiler` must outlive the cache.
+  /// `compiler` must outlive the cache. `stored` is asked before anything is compiled: the database's code of winners.
   KernelCache(std::shared_ptr<const hip::Provider> provider, jit::CompileService& compiler, WinnerIndex winners,
-              UntunedPolicy policy);
+              UntunedPolicy policy, CodeLookup stored = {});
 
-  /// Compiles in parallel what `problems` need and loads it on `devices`; says in the log what it compiles. Throws
-  /// Error device with the compiler's text.
+  /// Says how the weights of a problem's family lie, before any kernel of it is asked for.
+  void set_orders(const db::Problem& problem, Orders orders);
+  /// Compiles in parallel what `problems` need and is not stored, and loads it on `devices`; says in the log what came
+  /// from where. Throws Error device with the compiler's text.
   void prepare(std::span<const db::Problem> problems, std::span<const int> devices);
   /// The kernel for a problem on a device, compiled now when prepare() did not see it. The reference stays valid.
   /// Counts the lookup and applies the policy the first time that a problem is asked for.
   const LoadedKernel& get(const db::Problem& problem, int device);
 
   LookupCounters counters() const;
+  CodeSources code_sources() const;
   const WinnerIndex& winners() const { return winners_; }
 
  private:
@@ -78,6 +94,7 @@ class KernelCache {
 
   const Resolved& resolve(const db::Problem& problem);
   void compile_missing();
+  bool take_stored(const std::string& key, const jit::CompileRequest& request);
   LoadedModule& load(const std::string& code_key, int device);
   void count(const db::Problem& problem, Match match);
 
@@ -85,9 +102,11 @@ class KernelCache {
   jit::CompileService& compiler_;
   WinnerIndex winners_;
   UntunedPolicy policy_;
+  CodeLookup stored_;
   std::string prelude_;
 
   mutable std::mutex mutex_;
+  std::map<std::string, Orders> orders_;  ///< by family_key
   std::map<db::Problem, Resolved> resolved_;
   std::map<std::string, std::string> pending_;          ///< code key -> source, not compiled yet
   std::map<std::string, std::string> labels_;           ///< code key -> a problem that uses it, for messages
@@ -96,6 +115,7 @@ class KernelCache {
   std::map<std::pair<db::Problem, int>, LoadedKernel> kernels_;
   std::set<db::Problem> counted_;
   LookupCounters counters_;
+  CodeSources sources_;
 };
 
 }  // namespace wavetune::kernels

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "db/base/error.h"
 #include "templates/registry.h"
 
 namespace wavetune::kernels {
@@ -20,14 +21,6 @@ DimKind kind_of(std::string_view name) {
   if (name == "m" || name == "context" || name == "rows") return DimKind::work;
   if (name == "slots" || name == "sequences" || name == "pages") return DimKind::capacity;
   return DimKind::fixed;
-}
-
-std::string family_key(const db::Problem& problem) {
-  db::Problem family{problem.op, problem.dtype, {}};
-  for (const auto& [name, value] : problem.dims) {
-    if (kind_of(name) == DimKind::fixed) family.dims.emplace(name, value);
-  }
-  return family.key();
 }
 
 /// Order of preference, smaller first: at m the next larger before any smaller, then the closest by ratio; the other
@@ -47,11 +40,47 @@ Distance distance_between(const db::Problem& wanted, const db::Problem& tuned) {
   return {m >= 0 ? 0 : 1, std::abs(m), work, capacity};
 }
 
+bool fits(const Orders& orders, const templates::Operator& op, const db::Problem& problem, const db::Config& config) {
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    if (orders[i] && op.arrangement(problem, config, i) != *orders[i]) return false;
+  }
+  return true;
+}
+
+/// A configuration that needs no tuning and reads the operands as they lie.
+db::Config default_for(const templates::Operator& op, const db::Problem& problem, const templates::DeviceLimits& limits,
+                       const Orders& orders) {
+  db::Config config = op.default_config(problem, limits);
+  if (fits(orders, op, problem, config)) return config;
+  // The nearest to the default one: weights were ordered for winners at another m.
+  const db::Config* best = nullptr;
+  std::size_t most_equal = 0;
+  const std::vector<db::Config> all = op.space(problem, limits).enumerate();
+  for (const db::Config& candidate : all) {
+    if (!fits(orders, op, problem, candidate)) continue;
+    std::size_t equal = 0;
+    for (const auto& [name, value] : candidate) equal += config.at(name) == value ? 1 : 0;
+    if (best != nullptr && equal <= most_equal) continue;
+    best = &candidate;
+    most_equal = equal;
+  }
+  if (best == nullptr) fail(ErrorKind::internal, "{} has no configuration for its weights' order", problem.key());
+  return *best;
+}
+
 bool same_work(const Distance& distance) {
   return std::get<0>(distance) == 0 && std::get<1>(distance) == 0 && std::get<2>(distance) == 0;
 }
 
 }  // namespace
+
+std::string family_key(const db::Problem& problem) {
+  db::Problem family{problem.op, problem.dtype, {}};
+  for (const auto& [name, value] : problem.dims) {
+    if (kind_of(name) == DimKind::fixed) family.dims.emplace(name, value);
+  }
+  return family.key();
+}
 
 std::string_view to_string(Match match) {
   switch (match) {
@@ -80,7 +109,8 @@ WinnerIndex::WinnerIndex(const db::Database* database, const db::Environment& en
   for (std::size_t i = 0; i < winners_.size(); ++i) by_family_.emplace(family_key(winners_[i].problem), i);
 }
 
-Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLimits& limits) const {
+Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLimits& limits,
+                           const Orders& orders) const {
   const templates::Operator& op = templates::get_operator(problem.op);
   const db::Winner* best = nullptr;
   Distance best_distance;
@@ -90,14 +120,41 @@ Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLi
       const db::Winner& winner = winners_[entry->second];
       const Distance candidate = distance_between(problem, winner.problem);
       if (best != nullptr && candidate >= best_distance) continue;
-      if (!space.valid(winner.config)) continue;
+      if (!space.valid(winner.config) || !fits(orders, op, problem, winner.config)) continue;
       best = &winner;
       best_distance = candidate;
     }
   }
-  if (best == nullptr) return {Match::fallback, op.default_config(problem, limits), {}};
+  if (best == nullptr) return {Match::fallback, default_for(op, problem, limits, orders), {}};
   const Match match = same_work(best_distance) ? Match::exact : Match::nearest;
   return {match, best->config, best->problem.key()};
+}
+
+Orders WinnerIndex::preferred_orders(const db::Problem& problem, const templates::DeviceLimits& limits,
+                                     const std::vector<Moves>& weights) const {
+  const templates::Operator& op = templates::get_operator(problem.op);
+  const auto orders_of = [&](const db::Config& config) {
+    Orders orders(weights.size());
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (weights[i] != Moves::not_a_weight) orders[i] = op.arrangement(problem, config, i);
+    }
+    return orders;
+  };
+  const auto allowed = [&](const Orders& orders) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (weights[i] == Moves::stays && orders[i] != templates::Arrangement::rows) return false;
+    }
+    return true;
+  };
+  std::map<Orders, int> votes;
+  const auto [begin, end] = by_family_.equal_range(family_key(problem));
+  for (auto entry = begin; entry != end; ++entry) {
+    const Orders orders = orders_of(winners_[entry->second].config);
+    if (allowed(orders)) ++votes[orders];
+  }
+  if (votes.empty()) return orders_of(op.default_config(problem, limits));
+  const auto most = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::max_element(votes.begin(), votes.end(), most)->first;
 }
 
 }  // namespace wavetune::kernels

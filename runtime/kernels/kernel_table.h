@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,14 +27,28 @@ struct Choice {
   std::string from;  ///< key of the problem whose winner was taken; empty for fallback
 };
 
+/// The order in memory that each operand of a problem has; nothing where any will do. Weights lie in one order for all
+/// m.
+using Orders = std::vector<std::optional<templates::Arrangement>>;
+
+/// The problem without its dimensions of work and capacity: what shares weights and compiled kernels.
+std::string family_key(const db::Problem& problem);
+
 /// Read-only snapshot of an environment's winners that were made with this executable's templates. Thread-safe.
 class WinnerIndex {
  public:
   /// `database` may be nullptr: everything falls back.
   WinnerIndex(const db::Database* database, const db::Environment& environment);
   /// The dimensions of work "m", "context" and "rows" and the capacities "slots", "sequences" and "pages" may differ;
-  /// all others must be equal. A config that the operator's space rejects for `problem` is skipped.
-  Choice choose(const db::Problem& problem, const templates::DeviceLimits& limits) const;
+  /// all others must be equal. A config that the operator's space rejects for `problem`, or that reads an operand in
+  /// another order than `orders` says, is skipped.
+  Choice choose(const db::Problem& problem, const templates::DeviceLimits& limits, const Orders& orders = {}) const;
+  /// The orders that most winners of the problem's family read their weights in. `weights` tells which operands are
+  /// weights, and of those which may be moved; the others stay in rows. Without winners: what the default configuration
+  /// reads.
+  enum class Moves { not_a_weight, stays, may_move };
+  Orders preferred_orders(const db::Problem& problem, const templates::DeviceLimits& limits,
+                          const std::vector<Moves>& weights) const;
   std::size_t size() const { return winners_.size(); }
 
  private:

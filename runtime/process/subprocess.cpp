@@ -87,7 +87,7 @@ void limit(int resource, std::size_t value) {
     _exit(127);
   };
   if (options.dies_with_parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, options.death_signal);
     if (getppid() != plan.parent) _exit(127);  // it died before the line above
   }
   if (options.own_group) setpgid(0, 0);

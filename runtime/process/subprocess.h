@@ -1,6 +1,7 @@
 // A child process that cannot outlive or outgrow its parent: what compiles and measures runs in one of these.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -63,6 +64,7 @@ struct SubprocessOptions {
   bool own_group = true;              ///< leads a process group, so that kill() reaches its children too
   bool dies_with_parent = true;  ///< SIGKILL when the thread that started it ends (PR_SET_PDEATHSIG): start it from a
                                  ///< thread that lives as long as the child should
+  int death_signal = SIGKILL;    ///< sent instead of SIGKILL then: for a child that ends its own children first
   bool core_dumps = false;       ///< off: a crash is expected and must not fill the disk
 };
 

@@ -12,10 +12,12 @@
 #include "db/base/error.h"
 #include "db/commands/commands.h"
 #include "runtime/hip/doctor_command.h"
+#include "runtime/isa/disassembler.h"
 #include "runtime/jit/compile_service.h"
 #include "runtime/server/serve_command.h"
 #include "search/cli/version.h"
 #include "search/driver/tune_command.h"
+#include "search/inspect/inspect_command.h"
 #include "search/layout/layout_command.h"
 #include "search/measure/measure_worker.h"
 
@@ -38,8 +40,11 @@ const std::vector<Command>& commands() {
       {"export", "write the database as JSON or CSV", export_command},
       {"import", "read an exported JSON into a database", import_command},
       {"db", "look into a database: 'db show'", db_command},
+      {"inspect", "print what the machine code of a configuration says: resources, occupancy, inner loop",
+       inspect_command},
       {"doctor", "print devices, compilers and libraries found, and what each missing one costs", doctor_command},
       {"__compile-worker", "", [](const Arguments&) { return jit::compile_worker_main(); }},
+      {"__disassemble-worker", "", [](const Arguments&) { return isa::disassemble_worker_main(); }},
       {"__measure-worker", "", measure::measure_worker_main},
   };
   return table;

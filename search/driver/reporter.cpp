@@ -25,10 +25,11 @@ ReportStyle resolve(ReportStyle style) {
 void print_error_line(const std::string& text) { (void)std::fprintf(stderr, "%s\n", text.c_str()); }
 
 /// Best time with the part of the roofline that it reaches.
-std::string against_roofline(double best_us, double roofline_us) {
+std::string against_roofline(double best_us, double roofline_us, bool predicted) {
   if (!(best_us > 0)) return "no time yet";
-  if (!(roofline_us > 0)) return fmt::format("best {:.4g} us", best_us);
-  return fmt::format("best {:.4g} us, roofline {:.3g} us ({:.0f} %)", best_us, roofline_us,
+  const char* const word = predicted ? "predicted" : "best";
+  if (!(roofline_us > 0)) return fmt::format("{} {:.4g} us", word, best_us);
+  return fmt::format("{} {:.4g} us, roofline {:.3g} us ({:.0f} %)", word, best_us, roofline_us,
                      100 * roofline_us / best_us);
 }
 
@@ -55,8 +56,10 @@ void Reporter::print_json(const std::string& text) {
 void Reporter::start(const Start& start) {
   const std::lock_guard lock(mutex_);
   shapes_ = start.shapes;
+  offline_ = start.offline;
   if (style_ == ReportStyle::json) {
     print_json(Json{{"event", "start"},
+                    {"offline", start.offline},
                     {"shapes", start.shapes},
                     {"trials_kept", start.trials_kept},
                     {"device", start.device},
@@ -66,8 +69,9 @@ void Reporter::start(const Start& start) {
   } else if (style_ != ReportStyle::quiet) {
     const std::string time =
         std::isfinite(start.budget_left_s) ? short_duration(start.budget_left_s) + " to go" : "no time limit";
-    print_error_line(fmt::format("tuning {} operator shapes on {} into {}: {} trials of earlier runs count, {}",
-                                 start.shapes, start.device, start.database, start.trials_kept, time));
+    print_error_line(fmt::format("{} {} operator shapes {} {} into {}: {} trials of earlier runs count, {}",
+                                 start.offline ? "compiling" : "tuning", start.shapes, start.offline ? "for" : "on",
+                                 start.device, start.database, start.trials_kept, time));
   }
 }
 
@@ -84,7 +88,7 @@ std::string Reporter::status_line() const {
   if (!failed.empty()) line += " (" + failed + ")";
   if (minutes > 0.05) line += fmt::format(", {:.0f}/min", static_cast<double>(tried) / minutes);
   if (seconds_left_ >= 0) line += ", " + short_duration(seconds_left_) + " left";
-  if (!current_.empty()) line += " | " + current_ + ": " + against_roofline(best_us_, roofline_us_);
+  if (!current_.empty()) line += " | " + current_ + ": " + against_roofline(best_us_, roofline_us_, offline_);
   return line;
 }
 
@@ -126,6 +130,29 @@ void Reporter::trial(const db::Trial& trial, double best_us, double roofline_us,
     if (trial.outcome == db::Outcome::ok) event["median_us"] = trial.median_us;
     if (!trial.error.empty()) event["error"] = trial.error;
     if (best_us > 0) event["best_us"] = best_us;
+    print_json(event.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    show_status(false);
+  }
+}
+
+void Reporter::compiled(const db::OfflineTrial& trial, double best_us, double roofline_us, double seconds_left) {
+  const std::lock_guard lock(mutex_);
+  ++outcomes_[trial.outcome];
+  current_ = trial.problem.key();
+  best_us_ = best_us;
+  roofline_us_ = roofline_us;
+  seconds_left_ = seconds_left;
+  if (style_ == ReportStyle::json) {
+    Json event = {{"event", "compiled"},
+                  {"problem", current_},
+                  {"config", db::to_text(trial.config)},
+                  {"outcome", db::to_string(trial.outcome)},
+                  {"predicted_us", trial.predicted_us},
+                  {"compile_ms", trial.compile_ms}};
+    if (trial.resources.vgpr) event["vgpr"] = *trial.resources.vgpr;
+    if (trial.resources.occupancy) event["waves_per_simd"] = *trial.resources.occupancy;
+    if (!trial.error.empty()) event["error"] = trial.error;
     print_json(event.dump(-1, ' ', false, Json::error_handler_t::replace));
   } else {
     show_status(false);

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "db/offline_trial.h"
 #include "db/trial.h"
 
 namespace wavetune::search {
@@ -34,11 +35,15 @@ class Reporter {
     double budget_left_s = 0;
     std::string device;
     std::string database;
+    bool offline = false;  ///< times are predicted; `device` is an architecture
   };
   void start(const Start& start);
 
   /// `seconds_left` is the driver's estimate, negative when it has none.
   void trial(const db::Trial& trial, double best_us, double roofline_us, double seconds_left);
+
+  /// A configuration that was compiled and not run.
+  void compiled(const db::OfflineTrial& trial, double best_us, double roofline_us, double seconds_left);
 
   struct Shape {
     std::string key;
@@ -70,6 +75,7 @@ class Reporter {
   mutable std::mutex mutex_;
   std::map<db::Outcome, std::int64_t> outcomes_;
   int shapes_ = 0;
+  bool offline_ = false;
   std::set<std::string> shapes_seen_;  ///< finished before, or tuned for a while in this run
   std::string current_;
   double best_us_ = 0;

@@ -8,6 +8,7 @@
 
 #include "search/driver/interrupt.h"
 #include "search/driver/roofline.h"
+#include "search/driver/static_check.h"
 #include "search/strategy/strategy.h"
 
 namespace wavetune::search {
@@ -20,9 +21,16 @@ const templates::DeviceLimits& limits_of(const TuneContext& context) {
   return context.provider.devices().front().limits;
 }
 
-/// The default configuration and the winners of the nearest problems that differ only in growing dimensions.
+/// What offline tuning for this architecture left in the database, the default configuration, and the winners of the
+/// nearest problems that differ only in growing dimensions.
 std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask& task) {
-  std::vector<db::Config> first = {task.op->default_config(task.problem, limits_of(context))};
+  std::vector<db::Config> first;
+  for (db::OfflineTrial& trial : context.database.shortlist(
+           context.environment, task.problem, context.options.source_hash(*task.op), context.options.trials)) {
+    first.push_back(std::move(trial.config));
+  }
+  const std::size_t shortlisted = first.size();
+  first.push_back(task.op->default_config(task.problem, limits_of(context)));
   std::vector<std::pair<double, db::Config>> near;
   for (db::Winner& winner : context.database.winners(context.environment, task.problem.op)) {
     if (winner.problem.dtype != task.problem.dtype || winner.problem.dims.size() != task.problem.dims.size()) continue;
@@ -39,7 +47,7 @@ std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask
   }
   std::sort(near.begin(), near.end());
   for (auto& [distance, config] : near) {
-    if (first.size() > most_transferred) break;
+    if (first.size() > shortlisted + most_transferred) break;
     first.push_back(std::move(config));
   }
   return first;
@@ -51,6 +59,7 @@ class ShapeRun {
       : context_(context),
         task_(task),
         source_hash_(context.options.source_hash(*task.op)),
+        default_config_(task.op->default_config(task.problem, limits_of(context))),
         roofline_us_(roofline_us(task.op->cost(task.problem), context.peak, task.problem.dtype)) {
     StrategyOptions options;
     // One seed for all shapes: shapes of one family then start with the same configurations, whose code objects are the
@@ -116,6 +125,17 @@ class ShapeRun {
       trial.error = compiled.log;
       return trial;
     }
+    const StaticCheck check =
+        check_statically(*task_.op, task_.problem, trial.config, compiled.code, limits_of(context_));
+    trial.resources.occupancy = check.occupancy;
+    // The default configuration is measured even when it spills: it is what runs where nothing is tuned, and what the
+    // others are compared with.
+    const bool excused = check.outcome == db::Outcome::pruned && trial.config == default_config_;
+    if (check.outcome != db::Outcome::ok && !excused) {
+      trial.outcome = check.outcome;
+      trial.error = check.reason;
+      return trial;
+    }
     measure::MeasureRequest request;
     request.problem = task_.problem;
     request.config = trial.config;
@@ -146,6 +166,7 @@ class ShapeRun {
   const TuneContext& context_;
   const TuneTask& task_;
   std::string source_hash_;
+  db::Config default_config_;
   double roofline_us_;
   std::unique_ptr<Strategy> strategy_;
   ShapeState state_;

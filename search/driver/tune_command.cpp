@@ -14,6 +14,7 @@
 #include "search/layout/choose_layout.h"
 #include "search/layout/layout_report.h"
 #include "search/layout/workload_options.h"
+#include "search/offline/offline_command.h"
 
 namespace wavetune {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t shown_shapes = 25;
 
 const CommandHelp help = {
     "tune",
-    "tune --model DIR --db FILE [--device D] [OPTIONS]",
+    "tune --model DIR --db FILE [--device D | --offline [--arch A]] [OPTIONS]",
     "Searches kernel configurations for the operator shapes of a model, verifies and times them on the device, keeps "
     "every trial in\n"
     "the database, and chooses the TP x DP layout from the measured times. Given again, it goes on where it was "
@@ -33,6 +34,7 @@ const CommandHelp help = {
     "counts what earlier runs spent on the same shapes.",
     {"wavetune tune --model /models/GLM-5.2 --db tuning.db --device hip --budget 2h",
      "wavetune tune --model glm-5.2 --db tuning.db --device cpu:8 --tp 8 --op gemm,grouped_gemm --trials 16",
+     "wavetune tune --offline --arch gfx950 --model glm-5.2 --tp 4,8 --db tuning.db --budget 1h",
      "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json"}};
 
 po::options_description tune_options() {
@@ -48,6 +50,7 @@ po::options_description tune_options() {
       "seed", po::value<std::uint64_t>()->default_value(1), "of the search")(
       "workers", po::value<int>()->default_value(0), "compile processes (default: one for each core)")(
       "json", po::bool_switch(), "one JSON object a line on standard output for each event");
+  add_offline_options(options);
   add_workload_options(options);
   return options;
 }
@@ -104,6 +107,8 @@ int tune_command(const std::vector<std::string>& arguments) {
   po::options_description options = tune_options();
   po::variables_map values;
   if (!parse_command_line(help, options, {}, arguments, values)) return 0;
+  if (values["offline"].as<bool>()) return run_offline(values);
+  refuse_offline_options(values);
   const TunerOptions tuning = tuner_options(values);
   const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
   const auto provider = hip::load_provider(hip::parse_device_spec(tuning.device));

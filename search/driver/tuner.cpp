@@ -15,6 +15,7 @@
 #include "search/driver/roofline.h"
 #include "search/driver/shape_tuner.h"
 #include "search/driver/summary.h"
+#include "search/driver/winner_code.h"
 
 namespace wavetune::search {
 namespace {
@@ -52,6 +53,10 @@ class Tuner::Run {
       const std::int64_t before = made_;
       pass(open);
       if (made_ == before) break;
+    }
+    // Winners of earlier runs, and of databases that were imported: their code may be missing.
+    for (std::size_t i = 0; i < tasks_.size() && !InterruptGuard::requested(); ++i) {
+      if (states_[i].best_us > 0) keep_winner_code(context_, tasks_[i]);
     }
     return summary();
   }
@@ -158,6 +163,7 @@ class Tuner::Run {
     ShapeState state = states_[index];
     try {
       state = tune_shape(context_, task, client, std::max(expected, floor), enough, [&] { return seconds_left(); });
+      keep_winner_code(context_, task);
     } catch (const Error& error) {
       // The reference or the compile service failed for this shape; the others may do better. A failing database ends
       // the run.

@@ -38,7 +38,7 @@ class CollectiveCandidate : public Candidate {
       group.push_back({rank, member.stream.get()});
     }
     const templates::OperandSpec& partial = prepared.specs.front();
-    partial_bytes_ = static_cast<std::size_t>(partial.count()) * templates::size_of(partial.dtype);
+    partial_bytes_ = templates::bytes_for(partial.dtype, partial.count());
     communicator_ = std::make_unique<comm::Communicator>(api_, std::move(group), partial_bytes_);
     for (int rank = 0; rank < ranks_; ++rank) {
       use(rank);

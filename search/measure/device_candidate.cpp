@@ -26,6 +26,7 @@ class DeviceCandidate : public Candidate {
         begin_(hip::make_event(api_)),
         end_(hip::make_event(api_)),
         module_(hip::load_module(api_, code)) {
+    arrange_inputs(config);
     const std::int64_t workspace = prepared.op->workspace_bytes(prepared.problem, config);
     add_set(config, workspace, options.guards);
     const std::size_t bytes = std::max<std::size_t>(1, sets_.front()->bytes());
@@ -45,7 +46,7 @@ class DeviceCandidate : public Candidate {
   }
 
   void reset() override {
-    for (const auto& set : sets_) set->reset(prepared_.inputs);
+    for (const auto& set : sets_) set->reset(arranged_.empty() ? prepared_.inputs : arranged_);
   }
   void enqueue() override { launches_.front().enqueue(stream_.get()); }
   void wait() override {
@@ -80,10 +81,23 @@ class DeviceCandidate : public Candidate {
   void use_device() { hip::check(api_, api_.hipSetDevice(device_), "hipSetDevice"); }
 
   void add_set(const db::Config& config, std::int64_t workspace, bool guards) {
-    sets_.push_back(std::make_unique<OperandSet>(api_, prepared_.specs, workspace, guards));
+    sets_.push_back(std::make_unique<OperandSet>(api_, specs_, workspace, guards));
     const std::vector<templates::View> views = sets_.back()->views();
     const templates::Call call{&prepared_.problem, views, &prepared_.scalars, sets_.back()->workspace()};
     launches_.emplace_back(api_, module_, prepared_.op->launches(config, call));
+  }
+
+  /// Inputs in the order that `config` reads them in; nothing is copied when all are rows.
+  void arrange_inputs(const db::Config& config) {
+    const templates::Operator& op = *prepared_.op;
+    specs_ = templates::arranged_operands(op, prepared_.problem, config);
+    const auto order = [&](std::size_t i) { return op.arrangement(prepared_.problem, config, i); };
+    bool all_rows = true;
+    for (std::size_t i = 0; i < specs_.size(); ++i) all_rows &= order(i) == templates::Arrangement::rows;
+    if (all_rows) return;
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      arranged_.push_back(templates::arrange(prepared_.specs[i], order(i), prepared_.inputs[i]));
+    }
   }
 
   void enqueue_many(int count) {
@@ -114,6 +128,8 @@ class DeviceCandidate : public Candidate {
   hip::Stream stream_;
   hip::Event begin_, end_;
   hip::Module module_;
+  std::vector<templates::OperandSpec> specs_;
+  std::vector<templates::HostTensor> arranged_;  ///< empty: prepared_.inputs as they are
   std::vector<std::unique_ptr<OperandSet>> sets_;
   std::vector<LoadedLaunches> launches_;  ///< one a set
   bool graphs_work_ = true;

@@ -12,13 +12,22 @@ using templates::DType;
 using templates::HostTensor;
 using templates::Role;
 
-// 0xFFFFFFFF and 0xFFFF are NaN in float32 and bf16.
+// All bits set is NaN in float32, bf16, f16, e4m3fn and e8m0.
 constexpr int guard_byte = 0xFF;
 // Not 0xFF: -1 is a value that integer outputs have by right ("no index"), and must not be there without being written.
 constexpr int integer_poison_byte = 0xA5;
 
 int poison_byte(DType type) {
-  return type == DType::f32 || type == DType::bf16 || type == DType::f16 ? guard_byte : integer_poison_byte;
+  switch (type) {
+    case DType::f32:
+    case DType::bf16:
+    case DType::f16:
+    case DType::fp8:
+    case DType::e8m0:
+      return guard_byte;
+    default:
+      return integer_poison_byte;
+  }
 }
 
 }  // namespace
@@ -28,7 +37,7 @@ OperandSet::OperandSet(const hip::Api& api, std::vector<templates::OperandSpec> 
     : api_(api), specs_(std::move(specs)), guard_(guards ? guard_bytes : 0) {
   const auto allocate = [&](std::size_t bytes) { return Slot{hip::DeviceBuffer(api_, bytes + 2 * guard_), bytes}; };
   for (const templates::OperandSpec& spec : specs_) {
-    slots_.push_back(allocate(static_cast<std::size_t>(spec.count()) * templates::size_of(spec.dtype)));
+    slots_.push_back(allocate(templates::bytes_for(spec.dtype, spec.count())));
   }
   workspace_ = allocate(static_cast<std::size_t>(std::max<std::int64_t>(0, workspace_bytes)));
 }

@@ -54,7 +54,7 @@ db::NamedInts with_constants(db::NamedInts values,
 bool is_cpu(const DeviceLimits& limits) { return limits.arch.starts_with("cpu"); }
 
 bool vector_aligned(const View& view, DType type, std::int64_t elements) {
-  const auto size = static_cast<std::uintptr_t>(size_of(type)) * static_cast<std::uintptr_t>(elements);
+  const auto size = static_cast<std::uintptr_t>(bytes_for(type, elements));
   return reinterpret_cast<std::uintptr_t>(view.data) % size == 0 && view.row_stride % elements == 0 &&
          view.batch_stride % elements == 0;
 }

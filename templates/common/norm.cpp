@@ -31,6 +31,11 @@ Config norm_default(DType type, const DeviceLimits& limits) {
   return {{"threads", 256}, {"threads_per_row", 256}, {"vec", vec}};
 }
 
+std::int64_t norm_lds_bytes(const Config& config, const DeviceLimits& limits) {
+  if (parameter(config, "threads_per_row") <= limits.wave_size) return 0;
+  return 4 * (parameter(config, "threads") / limits.wave_size + 1);
+}
+
 Launch norm_launch(std::string kernel, const Config& config, std::int64_t rows) {
   const std::int64_t threads = parameter(config, "threads");
   Launch launch;

@@ -11,6 +11,8 @@ std::vector<std::string> norm_kernel(std::string file);
 /// Parameters threads, threads_per_row, vec (elements an access).
 Space norm_space(DType type, const DeviceLimits& limits);
 Config norm_default(DType type, const DeviceLimits& limits);
+/// LDS of rows::sum (templates/common/reduce.hip): a float for each wave and one more; none when a row fits in a wave.
+std::int64_t norm_lds_bytes(const Config& config, const DeviceLimits& limits);
 Launch norm_launch(std::string kernel, const Config& config, std::int64_t rows);
 
 /// The result is rounded twice (before and after the weight), or cancels against the bias.

@@ -5,6 +5,8 @@
 
 #include "db/base/error.h"
 #include "templates/gemm/product.h"
+#include "templates/gemm/scaling.h"
+#include "templates/grouped_gemm/matrix_launch.h"
 #include "templates/grouped_gemm/reference.h"
 
 namespace wavetune::templates {
@@ -26,7 +28,7 @@ struct Params {
 };
 
 ProductShape shape_of(const GroupedDims& d) {
-  return {d.type, static_cast<int>(d.parts()), ceil_div(d.pairs(), d.experts), d.n, d.k};
+  return {d.format.x, static_cast<int>(d.parts()), ceil_div(d.pairs(), d.experts), d.n, d.k};
 }
 
 class GroupedGemm final : public Operator {
@@ -35,7 +37,10 @@ class GroupedGemm final : public Operator {
   std::vector<DType> dtypes() const override { return {DType::f32, DType::bf16}; }
 
   void check(const Problem& problem) const override {
-    check_shape(*this, problem,
+    Problem input = problem;
+    // The number formats of the matrix paths are not element types: the dimensions are checked as those of bf16.
+    if (matrix_format(problem.dtype)) input.dtype = "bf16";
+    check_shape(*this, input,
                 {{"m", 1, max_rows},
                  {"topk", 1, 64},
                  {"experts", 1, 4096},
@@ -47,31 +52,90 @@ class GroupedGemm final : public Operator {
       fail(ErrorKind::usage, "grouped_gemm: topk={} is larger than experts={}", d.topk, d.experts);
     if (d.pairs() > max_rows)
       fail(ErrorKind::usage, "grouped_gemm: m*topk={} is out of range; at most {}", d.pairs(), max_rows);
+    if (!d.format.quantised()) return;
+    const std::int64_t unit = d.format.w == DType::fp4 ? 32 : 16;
+    if (d.k % unit != 0 || d.k < 64 || d.n % 32 != 0) {
+      fail(ErrorKind::usage, "grouped_gemm in {}: k={} must be a multiple of {} and at least 64, n={} one of 32",
+           problem.dtype, d.k, unit, d.n);
+    }
+    if (d.format.scale_w == Scaling::row) {
+      fail(ErrorKind::usage, "grouped_gemm takes no weights with a scale for each channel ({})", problem.dtype);
+    }
   }
 
   std::vector<OperandSpec> operands(const Problem& problem) const override {
     const GroupedDims d(problem);
-    return {{"x", Role::input, d.type, 1, d.x_rows(), d.k},
-            {"w", Role::input, d.type, d.experts, d.parts() * d.n, d.k},
-            {"order", Role::input, DType::i32, 1, 1, d.pairs()},
-            {"offsets", Role::input, DType::i32, 1, 1, d.experts + 1},
-            {"out", Role::output, d.type, 1, d.pairs(), d.n}};
+    const MatrixFormat& format = d.format;
+    std::vector<OperandSpec> specs{{"x", Role::input, format.x, 1, d.x_rows(), d.k}};
+    if (format.scale_x != Scaling::none) {
+      specs.push_back(scale_spec("x_scale", format.scale_x, Side::activations, 1, d.x_rows(), d.k));
+    }
+    specs.push_back({"w", Role::input, format.w, d.experts, d.parts() * d.n, d.k});
+    if (format.scale_w != Scaling::none) {
+      specs.push_back(scale_spec("w_scale", format.scale_w, Side::weights, d.experts, d.parts() * d.n, d.k));
+    }
+    specs.push_back({"order", Role::input, DType::i32, 1, 1, d.pairs()});
+    specs.push_back({"offsets", Role::input, DType::i32, 1, 1, d.experts + 1});
+    specs.push_back({"out", Role::output, format.out, 1, d.pairs(), d.n});
+    return specs;
   }
 
   Space space(const Problem& problem, const DeviceLimits& limits) const override {
-    return product_space(shape_of(GroupedDims(problem)), limits).add("slots_first", {0, 1});
+    const GroupedDims d(problem);
+    if (on_matrix_paths(d, problem, limits)) {
+      return matrix_space(d.format, grouped_matrix_shape(d), limits).add("slots_first", {0, 1});
+    }
+    return product_space(shape_of(d), limits).add("slots_first", {0, 1});
   }
   Config default_config(const Problem& problem, const DeviceLimits& limits) const override {
-    return with_constants(product_default(shape_of(GroupedDims(problem)), limits), {{"slots_first", 1}});
+    const GroupedDims d(problem);
+    const Config config = on_matrix_paths(d, problem, limits)
+                              ? matrix_default(d.format, grouped_matrix_shape(d), limits)
+                              : product_default(shape_of(d), limits);
+    return with_constants(config, {{"slots_first", 1}});
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/gemm/product.hip", "templates/grouped_gemm/grouped_gemm.hip"};
+    std::vector<std::string> files{"templates/gemm/product.hip", slots_file, "templates/grouped_gemm/grouped_gemm.hip",
+                                   "templates/grouped_gemm/grouped_matrix.hip"};
+    for (std::string& file : matrix_files()) files.push_back(std::move(file));
+    return files;
+  }
+  std::vector<std::string> kernel_files(const Config& config) const override {
+    if (!is_matrix_path(config)) {
+      return {"templates/gemm/product.hip", slots_file, "templates/grouped_gemm/grouped_gemm.hip"};
+    }
+    std::vector<std::string> files = matrix_files(config);
+    files.emplace_back(slots_file);
+    files.emplace_back("templates/grouped_gemm/grouped_matrix.hip");
+    return files;
   }
   db::NamedInts constants(const Problem& problem, const Config& config) const override {
     const GroupedDims d(problem);
-    return with_constants(product_constants(config, d.type),
+    const db::NamedInts paths = is_matrix_path(config) ? matrix_constants(d.format, grouped_matrix_shape(d), config)
+                                                       : product_constants(config, d.format.x);
+    return with_constants(paths,
                           {{"swiglu", d.swiglu}, {"topk", d.topk}, {"slots_first", parameter(config, "slots_first")}});
+  }
+
+  Arrangement arrangement(const Problem& problem, const Config& config, std::size_t index) const override {
+    if (!is_matrix_path(config)) return Arrangement::rows;
+    const GroupedDims d(problem);
+    const GroupedOperands at(d.format);
+    const auto i = static_cast<int>(index);
+    if (i == at.w && parameter(config, "shuffled") == 1) return Arrangement::shuffled_weights;
+    const bool mx =
+        (i == at.scale_x && d.format.scale_x == Scaling::mx) || (i == at.scale_w && d.format.scale_w == Scaling::mx);
+    return mx ? Arrangement::shuffled_scales : Arrangement::rows;
+  }
+  std::int64_t row_alignment(const Problem&, const Config& config) const override {
+    return is_matrix_path(config) ? 16 : 1;
+  }
+  std::int64_t static_lds_bytes(const Problem& problem, const Config& config, std::string_view kernel,
+                                const DeviceLimits&) const override {
+    return is_matrix_path(config) && kernel == "grouped_gemm_main"
+               ? matrix_lds_bytes(GroupedDims(problem).format, config)
+               : 0;
   }
 
   std::int64_t workspace_bytes(const Problem& problem, const Config& config) const override {
@@ -82,6 +146,7 @@ class GroupedGemm final : public Operator {
 
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const GroupedDims d(*call.problem);
+    if (is_matrix_path(config)) return grouped_matrix_launches(d, config, call);
     const View &x = call.operands[0], &w = call.operands[1], &out = call.operands[4];
     const std::int64_t vec = parameter(config, "vec"), bm = parameter(config, "bm");
     const bool split = parameter(config, "split_k") > 1;
@@ -90,7 +155,7 @@ class GroupedGemm final : public Operator {
     // An upper bound of the tiles of rows that any routing can make.
     const std::int64_t by_expert = d.pairs() / bm + d.experts;
     const std::int64_t slots = std::min(d.pairs(), by_expert);
-    const bool aligned = vector_aligned(x, d.type, vec) && vector_aligned(w, d.type, vec);
+    const bool aligned = vector_aligned(x, d.format.x, vec) && vector_aligned(w, d.format.w, vec);
     const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
     const auto u32 = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const Params params{x.data,
@@ -117,7 +182,7 @@ class GroupedGemm final : public Operator {
     result.push_back({"grouped_gemm_main",
                       {u32(slots * tiles_n), u32(parts), 1},
                       {u32(product_threads(config)), 1, 1},
-                      u32(product_lds_bytes(config, d.type, static_cast<int>(d.parts()))),
+                      u32(product_lds_bytes(config, d.format.x, static_cast<int>(d.parts()))),
                       pack(params)});
     if (split) {
       constexpr std::int64_t per_block = 256 * 8;  // as in grouped_gemm_reduce
@@ -134,8 +199,8 @@ class GroupedGemm final : public Operator {
     grouped_gemm_reference(GroupedDims(problem), tensors);
   }
   Tolerance tolerance(const Problem& problem) const override {
-    const DType type = GroupedDims(problem).type;
-    Tolerance limit = product_tolerance(type, type);
+    const MatrixFormat format = GroupedDims(problem).format;
+    Tolerance limit = product_tolerance(format.x == DType::f32 ? DType::f32 : DType::bf16, format.out);
     // silu(g) * u with outliers in both: the error of one factor is scaled by the other.
     limit.absolute *= 4;
     return limit;
@@ -147,10 +212,30 @@ class GroupedGemm final : public Operator {
     // Experts that at least one of m tokens chooses, expected for uniform routing: E (1 - (1 - topk / E)^m).
     const double touched = experts * (1.0 - std::pow(1.0 - topk / experts, static_cast<double>(d.m)));
     const double weights = static_cast<double>(d.parts() * d.n) * static_cast<double>(d.k);
-    const double activations = static_cast<double>(d.x_rows() * d.k + d.pairs() * d.n);
-    return {
-        (touched * weights + activations) * static_cast<double>(size_of(d.type)) + 4.0 * static_cast<double>(d.pairs()),
-        2.0 * static_cast<double>(d.pairs()) * weights};
+    double bytes = 0;
+    const std::vector<OperandSpec> specs = operands(problem);
+    const GroupedOperands at(d.format);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const auto place = static_cast<int>(i);
+      const bool of_experts = place == at.w || place == at.scale_w;
+      bytes += static_cast<double>(specs[i].count()) * static_cast<double>(bits_of(specs[i].dtype)) / 8.0 *
+               (of_experts ? touched / experts : 1.0);
+    }
+    return {bytes, 2.0 * static_cast<double>(d.pairs()) * weights};
+  }
+
+ private:
+  static constexpr const char* slots_file = "templates/grouped_gemm/slots.hip";
+
+  static bool on_matrix_paths(const GroupedDims& d, const Problem& problem, const DeviceLimits& limits) {
+    const bool rows_of_16 = d.n % 16 == 0;  // gate's and up's rows begin at whole shuffled tiles
+    const bool able = matrix_format(problem.dtype).has_value() && rows_of_16 &&
+                      has_matrix_paths(d.format, grouped_matrix_shape(d), limits);
+    if (d.format.quantised() && !able) {
+      fail(ErrorKind::usage, "grouped_gemm in {} has no kernel for {}: its matrix instructions do not take that format",
+           problem.dtype, limits.arch);
+    }
+    return able;
   }
 };
 

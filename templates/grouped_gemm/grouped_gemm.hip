@@ -1,5 +1,4 @@
-// One GEMM for each expert over the token-expert pairs that are sorted by expert. Only the device knows how many pairs
-// an expert has: the grid is an upper bound, and a block finds its rows by binary search in `offsets`.
+// One GEMM for each expert over the token-expert pairs that are sorted by expert.
 //
 // cfg::swiglu 1: out[s] = silu(x[order[s] / topk] Wgate^T) * (x[...] Wup^T), in sorted order. 0: out[order[s]] = x[s]
 // W^T.
@@ -23,32 +22,9 @@ namespace {
 
 constexpr int column_parts = cfg::swiglu + 1;
 
-struct Rows {
-  int expert, begin, end;  // sorted rows of the tile; empty when the slot is not used
-};
-
-// With few pairs (decode) there is one slot for each sorted row. Otherwise expert e begins at slot offsets[e] / bm + e,
-// which leaves it floor(offsets[e + 1] / bm) - floor(offsets[e] / bm) + 1 slots: at least as many as it has tiles.
-__device__ inline Rows rows_of_slot(const Params& p, int slot) {
-  const auto first_slot = [&](int e) { return p.by_row != 0 ? p.offsets[e] : p.offsets[e] / product::bm + e; };
-  int low = 0, high = p.experts;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (first_slot(middle) <= slot) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  const int first = p.offsets[low], end = p.offsets[low + 1];
-  const int begin = p.by_row != 0 ? slot : first + (slot - first_slot(low)) * product::bm;
-  if (begin < first || begin >= end || (begin - first) % product::bm != 0) return {low, 0, 0};
-  return {low, begin, wt::min(end, begin + product::bm)};
-}
-
 __device__ inline float finish(const float (&sums)[column_parts]) {
   if constexpr (cfg::swiglu != 0) {
-    return sums[0] / (1.0f + wt::exp(-sums[0])) * sums[1];
+    return grouped::swiglu(sums[0], sums[1]);
   } else {
     return sums[0];
   }
@@ -60,7 +36,7 @@ __device__ inline product::T* out_row(const Params& p, int s) {
 
 struct Emit {
   const Params& p;
-  Rows rows;
+  grouped::Rows rows;
   int j0, part;
   template <int N>
   __device__ inline void operator()(int i, int j, const wt::vec<N> (&v)[column_parts]) const {
@@ -98,7 +74,7 @@ extern "C" __global__ __launch_bounds__(cfg::threads) void grouped_gemm_main(Par
   // Neighbouring blocks share rows of X, or columns of one expert's W.
   const int slot = cfg::slots_first != 0 ? id % p.slots : id / tiles_n;
   const int j0 = (cfg::slots_first != 0 ? id / p.slots : id % tiles_n) * product::bn;
-  const Rows rows = rows_of_slot(p, slot);
+  const grouped::Rows rows = grouped::rows_of_slot(p.offsets, p.experts, p.by_row != 0, product::bm, slot);
   if (rows.begin >= rows.end) return;
   const product::T* const w = p.w + rows.expert * p.w_batch;
   const auto row_a = [&](int i) {

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "templates/common/launch.h"
 #include "templates/fill.h"
 #include "templates/gemm/product.h"
+#include "templates/gemm/scaling.h"
 
 namespace wavetune::templates {
 namespace {
@@ -24,6 +26,16 @@ std::vector<std::int64_t> route(const GroupedDims& d, std::mt19937_64& random) {
   return chosen;
 }
 
+MatrixFormat format_of(const Problem& problem) {
+  if (const auto format = matrix_format(problem.dtype)) return *format;
+  const DType type = element_type(problem);
+  return {type, type, Scaling::none, Scaling::none, type};
+}
+
+HostTensor* at(std::span<HostTensor> tensors, int index) {
+  return index < 0 ? nullptr : &tensors[static_cast<std::size_t>(index)];
+}
+
 }  // namespace
 
 GroupedDims::GroupedDims(const Problem& p)
@@ -33,11 +45,12 @@ GroupedDims::GroupedDims(const Problem& p)
       n(p.dim("n")),
       k(p.dim("k")),
       swiglu(p.dim("swiglu")),
-      type(element_type(p)) {}
+      format(format_of(p)) {}
 
 void grouped_gemm_fill(const GroupedDims& d, std::mt19937_64& random, std::span<HostTensor> tensors) {
-  fill_normal(tensors[0], random);
-  fill_normal(tensors[1], random, 1.0 / std::sqrt(static_cast<double>(d.k)));
+  const GroupedOperands places(d.format);
+  fill_scaled(tensors[0], at(tensors, places.scale_x), 1.0, random);
+  fill_scaled(*at(tensors, places.w), at(tensors, places.scale_w), 1.0 / std::sqrt(static_cast<double>(d.k)), random);
   std::vector<std::int64_t> expert_of_pair;
   for (std::int64_t token = 0; token < d.m; ++token) {
     for (const std::int64_t expert : route(d, random)) expert_of_pair.push_back(expert);
@@ -47,19 +60,22 @@ void grouped_gemm_fill(const GroupedDims& d, std::mt19937_64& random, std::span<
   std::ranges::stable_sort(order, {},
                            [&](std::int64_t pair) { return expert_of_pair[static_cast<std::size_t>(pair)]; });
   for (std::size_t s = 0; s < order.size(); ++s) {
-    tensors[2].set(static_cast<std::int64_t>(s), static_cast<double>(order[s]));
+    at(tensors, places.order)->set(static_cast<std::int64_t>(s), static_cast<double>(order[s]));
   }
   for (std::int64_t expert = 0; expert <= d.experts; ++expert) {
-    tensors[3].set(
-        expert, static_cast<double>(std::ranges::count_if(expert_of_pair, [&](std::int64_t e) { return e < expert; })));
+    at(tensors, places.offsets())
+        ->set(expert,
+              static_cast<double>(std::ranges::count_if(expert_of_pair, [&](std::int64_t e) { return e < expert; })));
   }
 }
 
 void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors) {
-  const auto order = tensors[2].as<std::int32_t>();
-  const auto offsets = tensors[3].as<std::int32_t>();
+  const GroupedOperands places(d.format);
+  const auto order = at(tensors, places.order)->as<std::int32_t>();
+  const auto offsets = at(tensors, places.offsets())->as<std::int32_t>();
   const auto depth = static_cast<std::size_t>(d.k);
-  const std::vector<float> x = to_floats(tensors[0], 0, d.x_rows() * d.k);
+  const std::vector<float> x =
+      scaled_rows(tensors[0], at(tensors, places.scale_x), d.format.scale_x, Side::activations, 0, d.x_rows(), d.k);
   const std::int64_t columns = d.parts() * d.n;
   for (std::int64_t expert = 0; expert < d.experts; ++expert) {
     const std::int64_t begin = offsets[static_cast<std::size_t>(expert)],
@@ -71,14 +87,15 @@ void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors)
       const auto from = x.begin() + static_cast<std::ptrdiff_t>(row * d.k);
       rows.insert(rows.end(), from, from + static_cast<std::ptrdiff_t>(depth));
     }
-    const std::vector<float> w = to_floats(tensors[1], expert * columns * d.k, columns * d.k);
+    const std::vector<float> w = scaled_rows(*at(tensors, places.w), at(tensors, places.scale_w), d.format.scale_w,
+                                             Side::weights, expert, columns, d.k);
     const std::vector<double> product = multiply_transposed(rows, w, end - begin, columns, d.k);
     for (std::int64_t s = begin; s < end; ++s) {
       const double* sums = product.data() + (s - begin) * columns;
       const std::int64_t target = d.swiglu != 0 ? s : order[static_cast<std::size_t>(s)];
       for (std::int64_t j = 0; j < d.n; ++j) {
         const double value = d.swiglu != 0 ? sums[j] / (1.0 + std::exp(-sums[j])) * sums[d.n + j] : sums[j];
-        tensors[4].set(target * d.n + j, value);
+        at(tensors, places.out())->set(target * d.n + j, value);
       }
     }
   }

@@ -4,18 +4,31 @@
 #include <random>
 #include <span>
 
+#include "templates/gemm/matrix.h"
 #include "templates/operator.h"
 
 namespace wavetune::templates {
 
-/// A problem's dimensions.
+/// A problem's dimensions and number format.
 struct GroupedDims {
   explicit GroupedDims(const Problem& p);
   std::int64_t m, topk, experts, n, k, swiglu;
-  DType type;
+  MatrixFormat format;
   std::int64_t pairs() const { return m * topk; }
   std::int64_t parts() const { return swiglu + 1; }
   std::int64_t x_rows() const { return swiglu != 0 ? m : pairs(); }
+};
+
+/// Places of the operands: x, [x_scale], w, [w_scale], order, offsets, out; -1 for scales that the format has not.
+struct GroupedOperands {
+  explicit GroupedOperands(const MatrixFormat& format)
+      : scale_x(format.scale_x == Scaling::none ? -1 : 1),
+        w(scale_x < 0 ? 1 : 2),
+        scale_w(format.scale_w == Scaling::none ? -1 : w + 1),
+        order(scale_w < 0 ? w + 1 : scale_w + 1) {}
+  int scale_x, w, scale_w, order;
+  int offsets() const { return order + 1; }
+  int out() const { return order + 2; }
 };
 
 void grouped_gemm_fill(const GroupedDims& d, std::mt19937_64& random, std::span<HostTensor> tensors);

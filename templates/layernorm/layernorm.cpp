@@ -53,6 +53,10 @@ class LayerNorm final : public Operator {
                           {{"dtype", element_code(element_type(problem))}, {"residual", problem.dim("residual")}});
   }
 
+  std::int64_t static_lds_bytes(const Problem&, const Config& config, std::string_view,
+                                const DeviceLimits& limits) const override {
+    return norm_lds_bytes(config, limits);
+  }
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const Problem& problem = *call.problem;
     const DType type = element_type(problem);

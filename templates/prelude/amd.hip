@@ -28,18 +28,48 @@ __device__ inline float shfl_xor(float value, int mask) { return shfl(value, lan
 /// Bit l is the predicate of lane l.
 __device__ inline u64 ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
 
-__device__ inline float wave_sum(float value) {
-#pragma unroll
-  for (int mask = wave_size / 2; mask != 0; mask /= 2) value += shfl_xor(value, mask);
+}  // namespace wt
+
+namespace wt_amd {
+
+/// `value` of another lane of the same row of 16, as the DPP control says, without a trip through LDS.
+template <int Control>
+__device__ inline float dpp(float value) {
+  const int bits = __builtin_bit_cast(int, value);
+  return __builtin_bit_cast(float, __builtin_amdgcn_update_dpp(bits, bits, Control, 0xF, 0xF, true));
+}
+
+/// combine(own, other) over the wave, in all lanes: neighbours, pairs, halves and whole rows of 16, then across rows.
+template <class Combine>
+__device__ inline float reduce(float value, const Combine& combine) {
+  constexpr int swap_neighbours = 0xB1, swap_pairs = 0x4E, mirror_half_row = 0x141, mirror_row = 0x140;
+  value = combine(value, dpp<swap_neighbours>(value));
+  value = combine(value, dpp<swap_pairs>(value));
+  value = combine(value, dpp<mirror_half_row>(value));
+  value = combine(value, dpp<mirror_row>(value));
+#if defined(__gfx950__)
+  const auto across = [&](auto halves) {
+    return combine(__builtin_bit_cast(float, halves[0]), __builtin_bit_cast(float, halves[1]));
+  };
+  const auto bits = [&] { return __builtin_bit_cast(unsigned int, value); };
+  value = across(__builtin_amdgcn_permlane16_swap(bits(), bits(), false, false));
+  value = across(__builtin_amdgcn_permlane32_swap(bits(), bits(), false, false));
+#else
+  value = combine(value, wt::shfl_xor(value, 16));
+  value = combine(value, wt::shfl_xor(value, 32));
+#endif
   return value;
 }
+
+}  // namespace wt_amd
+
+namespace wt {
+
+__device__ inline float wave_sum(float value) {
+  return wt_amd::reduce(value, [](float a, float b) { return a + b; });
+}
 __device__ inline float wave_max(float value) {
-#pragma unroll
-  for (int mask = wave_size / 2; mask != 0; mask /= 2) {
-    const float other = shfl_xor(value, mask);
-    value = value > other ? value : other;
-  }
-  return value;
+  return wt_amd::reduce(value, [](float a, float b) { return a > b ? a : b; });
 }
 
 __device__ inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

@@ -105,7 +105,17 @@ __device__ inline vec<N> fma(const vec<N>& a, const vec<N>& b, const vec<N>& c) 
 template <int N>
 __device__ inline vec<N> fma(float a, const vec<N>& b, const vec<N>& c) {
   vec<N> result;
-#if defined(__clang__) || !defined(__GNUC__)
+#if defined(__AMDGCN__)
+  // In pairs: CDNA has packed float instructions.
+  typedef float pair __attribute__((ext_vector_type(2)));
+  WT_UNROLL
+  for (int i = 0; i + 1 < N; i += 2) {
+    const pair two = __builtin_elementwise_fma(pair{a, a}, pair{b.v[i], b.v[i + 1]}, pair{c.v[i], c.v[i + 1]});
+    result.v[i] = two.x;
+    result.v[i + 1] = two.y;
+  }
+  if constexpr (N == 1) result.v[0] = fma(a, b.v[0], c.v[0]);
+#elif defined(__clang__) || !defined(__GNUC__)
   WT_UNROLL
   for (int i = 0; i < N; ++i) result.v[i] = fma(a, b.v[i], c.v[i]);
 #else
@@ -177,5 +187,23 @@ __device__ inline void store(T* p, const vec<N>& value) {
   for (int i = 0; i < N; ++i) raw.v[i] = cast<T>(value[i]);
   __builtin_memcpy(__builtin_assume_aligned(p, N * sizeof(T)), &raw, sizeof raw);
 }
+
+/// Four values as T, for one access.
+template <class T>
+struct alignas(4 * sizeof(T)) run4 {
+  T v[4];
+};
+template <class T>
+__device__ inline run4<T> pack(const vec<4>& v) {
+  return {cast<T>(v[0]), cast<T>(v[1]), cast<T>(v[2]), cast<T>(v[3])};
+}
+
+/// 16 bytes of one lane: 8 bf16, 16 fp8 or 32 fp4.
+struct alignas(16) chunk {
+  u32 w[4];
+};
+
+/// An offset that lies outside every window.
+constexpr u32 outside = 0xFFFFFF00u;
 
 }  // namespace wt

@@ -5,13 +5,16 @@
 
 namespace wt_cpu {
 
-inline constexpr unsigned abi_version = 1;
+inline constexpr unsigned abi_version = 2;
 inline constexpr unsigned wave_lanes = 64;
 inline constexpr unsigned max_threads = 1024;
 inline constexpr unsigned max_waves = max_threads / wave_lanes;
 inline constexpr unsigned max_shared_variables = 64;
 /// LDS of one block (static and dynamic together): MI355X's 160 KiB.
 inline constexpr unsigned lds_limit = 163840;
+
+/// Bytes that the largest matrix instructions exchange (16x16x128 and 32x32x64): 2048 floats of either operand and 64 scales.
+inline constexpr unsigned matrix_bytes = 16896;
 
 struct Dim {
   unsigned x, y, z;
@@ -23,7 +26,7 @@ enum class Meeting : unsigned { none, shuffle, ballot, sum, max, matrix };
 /// What the lanes of a wave exchange. Operations alternate between the two buffers: a lane can be at most one operation ahead
 /// of the slowest one, which then still reads the other buffer.
 struct alignas(64) Wave {
-  unsigned char buffer[2][4096];
+  unsigned char buffer[2][matrix_bytes];
   unsigned long long present[2];  ///< lanes that took part in the operation
   unsigned long long live;        ///< lanes that have not ended
   unsigned long long arrived;

@@ -101,6 +101,15 @@ class Sample final : public Operator {
   }
   db::NamedInts constants(const Problem&, const Config& config) const override { return config; }
 
+  /// struct Lds of sample.hip.
+  std::int64_t static_lds_bytes(const Problem&, const Config& config, std::string_view,
+                                const DeviceLimits& limits) const override {
+    constexpr std::int64_t digits = 16, group = 32;
+    const std::int64_t threads = parameter(config, "threads"), waves = threads / limits.wave_size;
+    const std::int64_t words = 4 * (waves * (2 + digits) + threads + 1);
+    const std::int64_t doubles = 8 * (threads + ceil_div(threads, group) + 2);
+    return ceil_div(words, 8) * 8 + doubles + 8;  // and the winner, padded to the alignment of a double
+  }
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const Problem& problem = *call.problem;
     const std::int64_t ranks = problem.dim("ranks");

@@ -74,6 +74,13 @@ class TopkSelect final : public Operator {
     return with_constants(config, {{"topk", problem.dim("topk")}, {"page", problem.dim("page")}});
   }
 
+  /// struct Lds of topk_select.hip.
+  std::int64_t static_lds_bytes(const Problem&, const Config& config, std::string_view,
+                                const DeviceLimits& limits) const override {
+    const std::int64_t bins = std::int64_t{1} << parameter(config, "radix_bits");
+    const std::int64_t waves = parameter(config, "threads") / limits.wave_size;
+    return 4 * (bins + 2 + 2 * waves);
+  }
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const Problem& problem = *call.problem;
     const auto& views = call.operands;

@@ -29,7 +29,25 @@ constexpr const char* source = R"(
     wt::mma16<wt::bf16>::acc c{};
     for (int i = 0; i < p.loops; ++i) c = wt::mma16<wt::bf16>::run(a, b, c);
     p.x[threadIdx.x] = c[0];
-  })";
+  }
+  template <int Tile, int Format> __device__ void product(P p) {
+    typename wt::mma<Tile>::acc c{};
+    wt::chunk a[2] = {};
+    for (int i = 0; i < p.loops; ++i) {
+      if constexpr (Format == 16) {
+        c = wt::mma<Tile>::bf16(a[0], a[1], c);
+      } else {
+        c = wt::mma<Tile>::template scaled<Format, Format, 0, 0>(a, a, c, 127, 127);
+      }
+    }
+    p.x[threadIdx.x] = c[0];
+  }
+  extern "C" __global__ void bf16_16(P p) { product<16, 16>(p); }
+  extern "C" __global__ void bf16_32(P p) { product<32, 16>(p); }
+  extern "C" __global__ void fp8_16(P p) { product<16, wt::fp8>(p); }
+  extern "C" __global__ void fp8_32(P p) { product<32, wt::fp8>(p); }
+  extern "C" __global__ void fp4_16(P p) { product<16, wt::fp4>(p); }
+  extern "C" __global__ void fp4_32(P p) { product<32, wt::fp4>(p); })";
 
 struct P {
   float* x;
@@ -131,5 +149,11 @@ int main() {
     run("matrix", 1, 64, loops);
     synchronize();
   });
+  for (const char* kernel : {"bf16_16", "bf16_32", "fp8_16", "fp8_32", "fp4_16", "fp4_32"}) {
+    row(fmt::format("mma {} of one wave", kernel), loops, [&] {
+      run(kernel, 1, 64, loops);
+      synchronize();
+    });
+  }
   return 0;
 }

@@ -31,6 +31,7 @@ Trial example_trial(std::int64_t bm, double median_us) {
   trial.resources.vgpr = 128;
   trial.resources.lds_bytes = 65536;
   trial.resources.spills = 0;
+  trial.resources.occupancy = 4;
   return trial;
 }
 

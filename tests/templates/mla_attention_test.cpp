@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, MlaAttention, testing::Values("f32", "bf16"),
 
 TEST(MlaAttentionSpace, HasHundredsOfPointsForServedShapes) {
   const Operator& op = get_operator("mla_attention");
-  for (const DeviceLimits& limits : {cpu_limits(), mi355x_limits()}) {
+  for (const DeviceLimits& limits : {device_limits(), mi355x_limits()}) {
     for (const std::int64_t heads : {8, 64}) {
       const Problem problem{
           "mla_attention",

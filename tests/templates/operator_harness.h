@@ -35,7 +35,7 @@ struct TestData {
 };
 TestData make_data(const Operator& op, const Problem& problem, const Scalars& scalars, std::uint64_t seed);
 
-/// One launch sequence of one configuration on the CPU device.
+/// One launch sequence of one configuration on the device under test.
 RunResult run_operator(const Operator& op, const Problem& problem, const Config& config, Layout layout,
                        const TestData& data);
 
@@ -60,8 +60,11 @@ void check_operator(const OperatorCase& c);
 /// on m, context, slots and rows, and that dynamic LDS and block sizes stay within the limits.
 void check_space(const Operator& op, const Problem& problem, const DeviceLimits& limits);
 
-/// Limits of the CPU device and of an MI355X.
-DeviceLimits cpu_limits();
+/// What the tests run on: WAVETUNE_TEST_DEVICE, a device spec; the CPU when it is not set.
+std::string device_spec();
+bool on_cpu();
+/// Limits of that device and of an MI355X.
+DeviceLimits device_limits();
 DeviceLimits mi355x_limits();
 
 }  // namespace wavetune::templates::test

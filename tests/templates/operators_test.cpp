@@ -17,10 +17,10 @@ TEST(Registry, ListsEveryOperatorOnceInAlphabeticalOrder) {
   std::vector<std::string_view> names;
   for (const Operator* op : all_operators()) names.push_back(op->name());
   EXPECT_TRUE(std::ranges::is_sorted(names));
-  EXPECT_EQ(names,
-            (std::vector<std::string_view>{"all_reduce", "cache_write", "embedding", "gemm", "grouped_gemm",
-                                           "indexer_scores", "layernorm", "mla_attention", "moe_combine", "moe_sort",
-                                           "rmsnorm", "rope", "router", "sample", "silu_mul", "topk_select"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"all_reduce", "cache_write", "embedding", "gemm", "grouped_gemm",
+                                                  "indexer_scores", "layernorm", "mla_attention", "moe_combine",
+                                                  "moe_sort", "quantize", "rmsnorm", "rope", "router", "sample",
+                                                  "silu_mul", "topk_select"}));
 }
 
 TEST(Registry, FindsByName) {
@@ -47,9 +47,9 @@ TEST(KernelSource, HoldsConstantsBeforeTheFilesWithTheirNames) {
   const Operator& op = get_operator("gemm");
   const Problem problem{"gemm", "bf16_f32", {{"batch", 1}, {"m", 3}, {"n", 100}, {"k", 64}}};
   const std::string source = kernel_source(op, problem, op.default_config(problem, mi355x_limits()));
-  const std::size_t dtype = source.find("constexpr int dtype = 1;\n"),
+  const std::size_t dtype = source.find("constexpr int format_x = 16;\n"),
                     output = source.find("constexpr int out_dtype = 0;\n");
-  const std::size_t file = source.find("#line 1 \"templates/gemm/gemm.hip\"\n");
+  const std::size_t file = source.find("#line 1 \"templates/gemm/matrix_gemm.hip\"\n");
   ASSERT_NE(dtype, std::string::npos);
   ASSERT_NE(output, std::string::npos);
   ASSERT_NE(file, std::string::npos);

@@ -3,7 +3,10 @@
 
 #include <vector>
 
+#include "db/base/error.h"
 #include "operator_harness.h"
+#include "templates/common/launch.h"
+#include "templates/registry.h"
 
 namespace wavetune::templates::test {
 namespace {
@@ -79,6 +82,16 @@ TEST_P(FloatOperators, IndexerScores) {
         {}, tiles);
   check("indexer_scores", GetParam(), shapes_of(names, {{5, 33, 48, 300, 960, 2, 5, 64}}), {}, tiles);
   check("indexer_scores", GetParam(), shapes_of(names, {{20, 2, 7, 90, 40, 4, 30, 3}}));
+}
+
+TEST(SmallOperators, Quantize) {
+  check("quantize", "fp8_block", shapes_of({"m", "k"}, {{3, 384}, {1, 1}, {17, 130}, {64, 200}, {2, 6144}}));
+  check("quantize", "fp8_token", shapes_of({"m", "k"}, {{3, 384}, {1, 1}, {17, 130}, {100, 33}, {2, 6144}}));
+  check("quantize", "mxfp4", shapes_of({"m", "k"}, {{3, 384}, {1, 32}, {17, 160}, {100, 64}, {2, 6144}}));
+  const Operator& op = get_operator("quantize");
+  EXPECT_THROW(op.check({"quantize", "mxfp4", {{"m", 1}, {"k", 48}}}), Error);
+  EXPECT_THROW(op.check({"quantize", "bf16", {{"m", 1}, {"k", 32}}}), Error);
+  EXPECT_THROW(op.check({"quantize", "mxfp4", {{"m", max_rows}, {"k", max_cols}}}), Error);
 }
 
 TEST(SmallOperators, TopkSelect) {

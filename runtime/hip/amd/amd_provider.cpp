@@ -7,7 +7,7 @@
 #include <array>
 
 #include "runtime/hip/amd/amd_library.h"
-#include "templates/embedded.h"
+#include "runtime/hip/amd/amd_target.h"
 
 namespace wavetune::hip::amd {
 namespace {
@@ -25,16 +25,10 @@ class AmdProvider : public Provider {
   ProviderKind kind() const override { return ProviderKind::amd; }
 
   std::vector<std::string> compile_options(const DeviceInfo& device) const override {
-    return {"--offload-arch=" + device.arch, "-O3", "-std=c++20"};
+    return amd::compile_options(device.arch);
   }
 
-  std::string prelude() const override {
-    std::string text;
-    for (const char* part : {"amd", "common", "amd_matrix"}) {
-      text += templates::embedded_source(fmt::format("templates/prelude/{}.hip", part));
-    }
-    return text;
-  }
+  std::string prelude() const override { return amd::prelude(); }
 
   /// Empty when all went well, else why not.
   std::string open(int count) {

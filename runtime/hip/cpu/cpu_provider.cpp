@@ -46,7 +46,7 @@ class CpuProvider : public Provider {
 
   std::string prelude() const override {
     std::string text;
-    for (const char* part : {"cpu_abi", "cpu", "common", "cpu_matrix"}) {
+    for (const char* part : {"cpu_abi", "cpu", "common", "formats", "cpu_memory", "cpu_matrix", "cpu_convert"}) {
       text += templates::embedded_source(fmt::format("templates/prelude/{}.hip", part));
     }
     return text;

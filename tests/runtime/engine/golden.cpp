@@ -70,6 +70,11 @@ AlteredProvider::AlteredProvider(std::shared_ptr<const hip::Provider> original,
   compiler_version_ = original_->compiler_version();
 }
 
+AlteredProvider::AlteredProvider(std::shared_ptr<const hip::Provider> original, const templates::DeviceLimits& limits)
+    : AlteredProvider(std::move(original), [](hip::Api&) {}) {
+  for (hip::DeviceInfo& device : devices_) device.limits = limits;
+}
+
 std::shared_ptr<const hip::Provider> test_provider() {
   static const std::shared_ptr<const hip::Provider> provider = hip::load_provider(hip::parse_device_spec("cpu:4"));
   return provider;
@@ -91,7 +96,8 @@ TestGroup make_group(const std::string& model, const GroupOptions& options) {
   executor.pages = 64;
   executor.contents = InitialContents::poison;
   group.executor =
-      std::make_unique<Executor>(options.provider ? options.provider : test_provider(), shared_kernels().cache,
+      std::make_unique<Executor>(options.provider ? options.provider : test_provider(),
+                                 options.kernels != nullptr ? *options.kernels : shared_kernels().cache,
                                  group.config, model::Checkpoint::open(folder), executor);
   return group;
 }

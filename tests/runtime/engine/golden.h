@@ -42,10 +42,12 @@ std::vector<GoldenPrompt> read_golden_prompts(const std::string& name);
 /// Options with which the test program can start compile workers.
 jit::CompileOptions test_compile_options();
 
-/// The CPU devices with some calls replaced.
+/// The CPU devices with some calls replaced, or that say of themselves what they are not.
 class AlteredProvider final : public hip::Provider {
  public:
   AlteredProvider(std::shared_ptr<const hip::Provider> original, const std::function<void(hip::Api&)>& alter);
+  /// Every device has the limits of `limits`: kernels are then chosen and made as for that device.
+  AlteredProvider(std::shared_ptr<const hip::Provider> original, const templates::DeviceLimits& limits);
   hip::ProviderKind kind() const override { return original_->kind(); }
   std::vector<std::string> compile_options(const hip::DeviceInfo& device) const override {
     return original_->compile_options(device);
@@ -69,6 +71,7 @@ struct GroupOptions {
   std::int64_t max_step_tokens = 64;
   std::optional<templates::DType> dtype = std::nullopt;     ///< compute in this instead of the checkpoint's
   std::shared_ptr<const hip::Provider> provider = nullptr;  ///< none: test_provider()
+  kernels::KernelCache* kernels = nullptr;                  ///< none: one of test_provider() that all tests share
 };
 TestGroup make_group(const std::string& model, const GroupOptions& options = {});
 

@@ -1,6 +1,7 @@
 #include "runtime/jit/code_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -95,6 +96,36 @@ TEST_F(Cache, TwoUsersAtOnceNeverSeeHalfAnEntry) {
   std::thread other(work, 1);
   work(2);
   other.join();
+}
+
+TEST_F(Cache, TwoProcessesShareADirectory) {
+  // Each stores, reads and evicts what the other does too; an entry is whole or absent, and its content is its key's.
+  const auto work = [&](int seed) {
+    int wrong = 0;
+    CodeCache cache(directory_.path(), 60'000);
+    for (int i = 0; i < 300; ++i) {
+      const int number = (i * 7 + seed) % 23;
+      const std::string key = std::to_string(number);
+      if (const auto found = cache.load(key))
+        wrong += found->code == entry_of(4000, std::byte(number)).code ? 0 : 1;
+      else
+        cache.store(key, entry_of(4000, std::byte(number)));
+    }
+    return wrong;
+  };
+  const pid_t other = ::fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) ::_exit(work(1));
+  EXPECT_EQ(work(2), 0);
+  int status = -1;
+  ASSERT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0) << "wrong entries in the other process";
+  std::size_t bytes = 0;
+  for (const auto& item : std::filesystem::directory_iterator(directory_.path())) {
+    EXPECT_EQ(item.path().extension(), ".code") << "nothing half-written stays";
+    bytes += item.file_size();
+  }
+  EXPECT_GT(bytes, 0u);
 }
 
 TEST_F(Cache, ADirectoryThatCannotBeMadeIsNoError) {

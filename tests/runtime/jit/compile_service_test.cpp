@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -11,6 +14,7 @@
 #include "db/base/error.h"
 #include "runtime/hip/provider.h"
 #include "runtime/process/subprocess.h"
+#include "worker_processes.h"
 
 namespace wavetune::jit {
 namespace {
@@ -33,26 +37,6 @@ std::string endless_source() {
 CompileRequest request(const std::string& source) {
   static const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
   return {"cpu", provider->prelude() + source, provider->compile_options(provider->devices().front())};
-}
-
-/// Process ids of the compile workers that this process started.
-std::vector<pid_t> workers() {
-  std::vector<pid_t> found;
-  for (const auto& item : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = item.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream stat(item.path() / "stat");
-    std::ifstream line(item.path() / "cmdline");
-    std::string text((std::istreambuf_iterator<char>(stat)), {});
-    const std::string words((std::istreambuf_iterator<char>(line)), {});
-    const std::size_t close = text.rfind(')');
-    if (close == std::string::npos || words.find("__compile-worker") == std::string::npos) continue;
-    char state = 0;
-    int parent = 0;
-    if (std::sscanf(text.c_str() + close + 1, " %c %d", &state, &parent) == 2 && parent == ::getpid())
-      found.push_back(std::stoi(name));
-  }
-  return found;
 }
 
 class Service : public testing::Test {
@@ -81,7 +65,7 @@ TEST_F(Service, CompilesOnceAndThenReadsTheCache) {
   const CompileResult result = service.compile(request(kernel));
   EXPECT_TRUE(result.from_cache);
   EXPECT_EQ(result.code, code);
-  EXPECT_TRUE(workers().empty()) << "a hit needs no worker";
+  EXPECT_TRUE(test::compile_workers().empty()) << "a hit needs no worker";
 }
 
 TEST_F(Service, ACompileErrorHasItsLogWithoutTemporaryPaths) {
@@ -94,10 +78,82 @@ TEST_F(Service, ACompileErrorHasItsLogWithoutTemporaryPaths) {
 }
 
 TEST_F(Service, IdenticalRequestsInFlightShareOneResult) {
+  CompileService service(options(2));
+  std::vector<std::shared_future<CompileResult>> futures;
+  for (int i = 0; i < 8; ++i) futures.push_back(service.submit(request(kernel)));
+  for (const auto& future : futures) {
+    EXPECT_EQ(&future.get(), &futures[0].get());
+    EXPECT_FALSE(future.get().from_cache);
+  }
+  EXPECT_EQ(service.counters().submitted, 8);
+  EXPECT_EQ(service.counters().compiled, 1) << "two workers were free, one compiled";
+  EXPECT_EQ(service.counters().shared, 7);
+  EXPECT_TRUE(service.compile(request(kernel)).from_cache);
+  EXPECT_EQ(service.counters().from_cache, 1);
+}
+
+TEST_F(Service, AChangedIncludeIsCompiledAgain) {
+  const auto compile = [&](CompileService& service, const char* value) {
+    std::ofstream(directory_.path() / "value.h") << "#define VALUE " << value << "\n";
+    CompileRequest made = request(
+        "#include \"value.h\"\n"
+        "struct Params { int* out; };\n"
+        "extern \"C\" __global__ __launch_bounds__(64) void k(Params p) { *p.out = VALUE; }\n");
+    made.options.push_back("-I" + directory_.path().string());
+    return service.compile(std::move(made));
+  };
   CompileService service(options());
-  const auto first = service.submit(request(kernel));
-  const auto second = service.submit(request(kernel));
-  EXPECT_EQ(&first.get(), &second.get());
+  const CompileResult one = compile(service, "1");
+  const CompileResult two = compile(service, "2");
+  ASSERT_EQ(db::to_string(two.outcome), "ok") << two.log;
+  EXPECT_FALSE(two.from_cache);
+  EXPECT_NE(one.code, two.code);
+  EXPECT_EQ(compile(service, "1").code, one.code);
+  EXPECT_EQ(service.counters().from_cache, 1);
+}
+
+TEST_F(Service, KillingTheHostLeavesNoWorkerAndItsFilesGoWithTheNext) {
+  const std::filesystem::path temporary = directory_.path() / "tmp";
+  std::filesystem::create_directory(temporary);
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  request(kernel);  // what is made once is made before the fork
+  const pid_t host = ::fork();
+  ASSERT_GE(host, 0);
+  if (host == 0) {
+    CompileService service(options(2));
+    service.submit(request(endless_source()));
+    service.submit(request(endless_source() + "// another\n"));
+    for (;;) ::pause();
+  }
+  std::vector<pid_t> found;
+  for (int i = 0; i < 500 && found.size() < 2; ++i) {
+    std::this_thread::sleep_for(20ms);
+    found = test::compile_workers(host);
+  }
+  std::this_thread::sleep_for(1000ms);  // their compilers are at work: processes of their own
+  ::kill(host, SIGKILL);
+  ::waitpid(host, nullptr, 0);
+  ASSERT_EQ(found.size(), 2u);
+  for (int i = 0; i < 250 && test::alive_in_groups(found) > 0; ++i) std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(test::alive_in_groups(found), 0);
+
+  int left = 0;
+  for (const auto& item : std::filesystem::directory_iterator(temporary)) {
+    ++left;
+    std::filesystem::last_write_time(item.path(), std::filesystem::file_time_type::clock::now() - 60s);
+  }
+  EXPECT_EQ(left, 1);
+  {
+    CompileService next(options());
+    EXPECT_EQ(db::to_string(next.compile(request(kernel)).outcome), "ok");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+  if (kept.empty())
+    ::unsetenv("TMPDIR");
+  else
+    ::setenv("TMPDIR", kept.c_str(), 1);
 }
 
 TEST_F(Service, TooLongIsATimeoutAndTheWorkerIsReplaced) {
@@ -105,7 +161,7 @@ TEST_F(Service, TooLongIsATimeoutAndTheWorkerIsReplaced) {
   limited.timeout = 1000ms;
   CompileService service(limited);
   EXPECT_EQ(db::to_string(service.compile(request(endless_source())).outcome), "compile_timeout");
-  EXPECT_TRUE(workers().empty()) << "it was killed";
+  EXPECT_TRUE(test::compile_workers().empty()) << "it was killed";
 }
 
 TEST_F(Service, ADeadWorkerFailsOneRequestAndIsReplaced) {
@@ -114,7 +170,7 @@ TEST_F(Service, ADeadWorkerFailsOneRequestAndIsReplaced) {
   std::vector<pid_t> found;
   for (int i = 0; i < 200 && found.empty(); ++i) {
     std::this_thread::sleep_for(20ms);
-    found = workers();
+    found = test::compile_workers();
   }
   ASSERT_EQ(found.size(), 1u);
   std::this_thread::sleep_for(300ms);
@@ -128,7 +184,7 @@ TEST_F(Service, ADeadWorkerFailsOneRequestAndIsReplaced) {
 TEST_F(Service, AWorkerKilledWhileIdleIsReplacedSilently) {
   CompileService service(options());
   EXPECT_EQ(db::to_string(service.compile(request(kernel)).outcome), "ok");
-  const std::vector<pid_t> found = workers();
+  const std::vector<pid_t> found = test::compile_workers();
   ASSERT_EQ(found.size(), 1u);
   ::kill(-found[0], SIGKILL);
   std::this_thread::sleep_for(100ms);
@@ -165,7 +221,7 @@ TEST_F(Service, TheDestructorEndsACompileInProgress) {
   }
   EXPECT_EQ(db::to_string(running.get().outcome), "compile_crash");
   EXPECT_THROW(waiting.get(), Error);
-  EXPECT_TRUE(workers().empty());
+  EXPECT_TRUE(test::compile_workers().empty());
 }
 
 TEST_F(Service, AnUnknownDeviceIsAnErrorOfTheCaller) {

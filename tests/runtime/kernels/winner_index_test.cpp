@@ -101,5 +101,67 @@ TEST_F(WinnerIndexTest, IgnoresWinnersOfOtherSourcesAndEnvironments) {
   EXPECT_EQ(WinnerIndex(&*database_, other).choose(gemm(4), limits()).match, Match::fallback);
 }
 
+using Moves = WinnerIndex::Moves;
+constexpr std::size_t weights_of_gemm = 1;  // operand b
+
+/// An MI355X's space: there weights may be shuffled.
+class WeightOrderTest : public WinnerIndexTest {
+ protected:
+  static templates::DeviceLimits gpu() {
+    return {.arch = "gfx950", .wave_size = 64, .max_block_threads = 1024, .lds_bytes = 163840, .cu_count = 256};
+  }
+  static db::Problem product(std::int64_t m) {
+    return {"gemm", "bf16", {{"batch", 1}, {"k", 1024}, {"m", m}, {"n", 256}}};
+  }
+  void add_winner(std::int64_t m, std::int64_t shuffled) {
+    const templates::Operator& op = templates::get_operator("gemm");
+    db::Trial trial;
+    trial.problem = product(m);
+    trial.config = op.default_config(trial.problem, gpu());
+    trial.config["shuffled"] = shuffled;
+    ASSERT_TRUE(op.space(trial.problem, gpu()).valid(trial.config));
+    trial.source_hash = templates::source_hash(op);
+    trial.median_us = 5;
+    trial.samples_us = {5};
+    database_->set_current_source("gemm", trial.source_hash);
+    database_->add_trial(environment, trial);
+  }
+  Orders preferred(Moves weights) const {
+    return WinnerIndex(&*database_, environment)
+        .preferred_orders(product(1), gpu(), {Moves::not_a_weight, weights, Moves::not_a_weight});
+  }
+};
+
+TEST_F(WeightOrderTest, FollowsMostWinnersOfTheFamily) {
+  using templates::Arrangement;
+  EXPECT_EQ(preferred(Moves::may_move)[weights_of_gemm], Arrangement::rows) << "nothing is tuned";
+  add_winner(1, 1);
+  add_winner(16, 1);
+  add_winner(256, 0);
+  EXPECT_EQ(preferred(Moves::may_move)[weights_of_gemm], Arrangement::shuffled_weights);
+  EXPECT_EQ(preferred(Moves::may_move)[0], std::nullopt) << "activations are not laid out at load";
+  EXPECT_EQ(preferred(Moves::stays)[weights_of_gemm], Arrangement::rows);
+}
+
+TEST_F(WeightOrderTest, ChoosesOnlyWhatReadsTheWeightsAsTheyLie) {
+  add_winner(1, 1);
+  add_winner(256, 0);
+  const WinnerIndex index(&*database_, environment);
+  const templates::Operator& op = templates::get_operator("gemm");
+  for (const templates::Arrangement lie : {templates::Arrangement::rows, templates::Arrangement::shuffled_weights}) {
+    Orders orders(3);
+    orders[weights_of_gemm] = lie;
+    for (const std::int64_t m : {1, 8, 64, 256, 4096}) {
+      const Choice choice = index.choose(product(m), gpu(), orders);
+      EXPECT_EQ(op.arrangement(product(m), choice.config, weights_of_gemm), lie) << m;
+      EXPECT_TRUE(op.space(product(m), gpu()).valid(choice.config)) << m;
+    }
+  }
+  Orders shuffled(3);
+  shuffled[weights_of_gemm] = templates::Arrangement::shuffled_weights;
+  EXPECT_EQ(index.choose(product(1), gpu(), shuffled).match, Match::exact);
+  EXPECT_NE(index.choose(product(256), gpu(), shuffled).match, Match::exact) << "its winner reads rows";
+}
+
 }  // namespace
 }  // namespace wavetune::kernels

@@ -1,0 +1,35 @@
+#include "runtime/jit/target.h"
+
+#include "db/base/error.h"
+#include "runtime/hip/amd/amd_target.h"
+#include "runtime/hip/amd/hiprtc_install.h"
+
+namespace wavetune::jit {
+
+CompileTarget compile_target_for_arch(std::string_view arch) {
+  CompileTarget target;
+  target.limits = hip::amd::limits_of_arch(arch);
+  const hip::amd::HiprtcSearch search = hip::amd::find_hiprtc();
+  if (!search.found) {
+    fail(ErrorKind::not_found,
+         "no hipRTC to compile for {} with (looked in {}); install ROCm 7 or newer, or let ./setup.sh fetch a private "
+         "copy "
+         "and point WAVETUNE_ROCM_PATH at it (.rocm)",
+         arch, search.looked);
+  }
+  target.device = "hip";
+  target.arch = std::string(arch);
+  target.options = hip::amd::compile_options(arch);
+  target.prelude = hip::amd::prelude();
+  target.compiler = "hiprtc";
+  target.compiler_version = search.found->major_minor();
+  target.compiler_place = search.found->place;
+  return target;
+}
+
+CompileRequest request_for(const CompileTarget& target, const templates::Operator& op,
+                           const templates::Problem& problem, const templates::Config& config) {
+  return {target.device, target.prelude + kernel_source(op, problem, config), target.options};
+}
+
+}  // namespace wavetune::jit

@@ -1,0 +1,31 @@
+// What a kernel is compiled for when no device of that kind is in this machine.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/jit/compile_service.h"
+#include "templates/operator.h"
+
+namespace wavetune::jit {
+
+struct CompileTarget {
+  std::string device;                      ///< device spec that tells the worker which compiler to use: "cpu", "hip"
+  std::string arch;                        ///< "gfx950"
+  std::vector<std::string> options;        ///< for hiprtcCompileProgram
+  std::string prelude;                     ///< put in front of every kernel source
+  std::string compiler, compiler_version;  ///< as in db::Environment: "hiprtc", "7.2"
+  std::string compiler_place;              ///< which one was taken: "ROCm in /opt/rocm", "private copy in ..."
+  templates::DeviceLimits limits;          ///< of that architecture (amd::limits_of_arch)
+};
+
+/// `arch`: gfx950 or gfx942, through hipRTC, which needs no GPU. Loads nothing. Throws Error usage for another
+/// architecture, not_found (where was looked, what to do) when there is no hipRTC.
+CompileTarget compile_target_for_arch(std::string_view arch);
+
+/// The request that compiles one configuration of an operator for `target`.
+CompileRequest request_for(const CompileTarget& target, const templates::Operator& op,
+                           const templates::Problem& problem, const templates::Config& config);
+
+}  // namespace wavetune::jit

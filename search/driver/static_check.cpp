@@ -1,0 +1,65 @@
+#include "search/driver/static_check.h"
+
+#include <algorithm>
+
+#include "db/base/error.h"
+#include "runtime/isa/code_object.h"
+#include "runtime/isa/occupancy.h"
+
+namespace wavetune::search {
+namespace {
+
+std::optional<isa::CodeObject> read(std::span<const std::byte> code, const db::Problem& problem) {
+  try {
+    return isa::read_code_object(code, problem.key());
+  } catch (const Error&) {
+    return std::nullopt;  // the figures only inform; the driver will say what is wrong with the file
+  }
+}
+
+std::optional<std::string> spilling(const isa::KernelCode& kernel) {
+  const int spills = kernel.resources.spills.value_or(0);
+  const int scratch = kernel.resources.scratch_bytes.value_or(0);
+  if (spills > 0) return fmt::format("{} spills {} registers ({} bytes of scratch)", kernel.name, spills, scratch);
+  if (scratch > 0) return fmt::format("{} keeps {} bytes of private memory in scratch", kernel.name, scratch);
+  return std::nullopt;
+}
+
+}  // namespace
+
+StaticCheck check_statically(const templates::Operator& op, const db::Problem& problem, const db::Config& config,
+                             std::span<const std::byte> code, const templates::DeviceLimits& limits) {
+  StaticCheck result;
+  const std::optional<isa::CuLimits> unit = isa::cu_limits(limits.arch);
+  if (!unit) return result;
+  const std::optional<isa::CodeObject> object = read(code, problem);
+  if (!object) return result;
+  int fewest = unit->waves_per_simd;
+  std::optional<std::string> spills;
+  for (const templates::Launch& launch : templates::dry_launches(op, problem, config)) {
+    const auto kernel = std::find_if(object->kernels.begin(), object->kernels.end(),
+                                     [&](const isa::KernelCode& k) { return k.name == launch.kernel; });
+    if (kernel == object->kernels.end()) continue;
+    const int threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+    if (kernel->max_threads > 0 && threads > kernel->max_threads) {
+      return {
+          db::Outcome::resource_limit,
+          fmt::format("{}: blocks of {} threads, compiled for at most {}", launch.kernel, threads, kernel->max_threads),
+          std::nullopt};
+    }
+    const isa::OccupancyResult fits =
+        isa::occupancy(isa::block_needs(kernel->resources, threads, static_cast<int>(launch.lds_bytes)), *unit);
+    if (const auto* misfit = std::get_if<isa::NotResident>(&fits))
+      return {db::Outcome::resource_limit, launch.kernel + ": " + misfit->reason(), std::nullopt};
+    fewest = std::min(fewest, std::get<isa::Occupancy>(fits).waves_per_simd);
+    if (!spills) spills = spilling(*kernel);
+  }
+  result.occupancy = fewest;
+  if (spills) {
+    result.outcome = db::Outcome::pruned;
+    result.reason = *spills;
+  }
+  return result;
+}
+
+}  // namespace wavetune::search

@@ -1,0 +1,62 @@
+#include "templates/gemm/scaling.h"
+
+#include "templates/common/launch.h"
+#include "templates/fill.h"
+#include "templates/gemm/product.h"
+
+namespace wavetune::templates {
+
+OperandSpec scale_spec(std::string name, Scaling scaling, Side side, std::int64_t batch, std::int64_t rows,
+                       std::int64_t k) {
+  const std::int64_t groups = ceil_div(k, 128);
+  switch (scaling) {
+    case Scaling::mx:
+      return {std::move(name), Role::input, DType::e8m0, batch, rows, k / 32};
+    case Scaling::group:
+      if (side == Side::weights) return {std::move(name), Role::input, DType::f32, batch, ceil_div(rows, 128), groups};
+      return {std::move(name), Role::input, DType::f32, batch, groups, rows};
+    default:
+      return {std::move(name), Role::input, DType::f32, batch, 1, rows};
+  }
+}
+
+void fill_scaled(HostTensor& values, HostTensor* scales, double spread, std::mt19937_64& random) {
+  if (scales == nullptr) {
+    fill_normal(values, random, spread);
+    return;
+  }
+  const double middle = values.dtype() == DType::fp8 ? 16.0 : 2.0;
+  fill_normal(values, random, middle);
+  fill_uniform(*scales, random, 0.5 * spread / middle, 2.0 * spread / middle);
+}
+
+std::vector<float> scaled_rows(const HostTensor& values, const HostTensor* scales, Scaling scaling, Side side,
+                               std::int64_t batch, std::int64_t rows, std::int64_t k) {
+  std::vector<float> result = to_floats(values, batch * rows * k, rows * k);
+  if (scaling == Scaling::none) return result;
+  const OperandSpec spec = scale_spec("", scaling, side, 1, rows, k);
+  const std::int64_t begin = batch * spec.count();
+  const auto scale_at = [&](std::int64_t row, std::int64_t col) {
+    switch (scaling) {
+      case Scaling::mx:
+        return scales->at(begin + row * spec.cols + col / 32);
+      case Scaling::group:
+        return scales->at(begin +
+                          (side == Side::weights ? row / 128 * spec.cols + col / 128 : col / 128 * spec.cols + row));
+      default:
+        return scales->at(begin + row);
+    }
+  };
+  const std::int64_t run = scaling == Scaling::mx ? 32 : 128;  // elements of k with one scale
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t col = 0; col < k; ++col) {
+      // Exact in float for powers of two; float scales round far below the result's own rounding.
+      const double scale = scale_at(row, col / run * run);
+      float& value = result[static_cast<std::size_t>(row * k + col)];
+      value = static_cast<float>(value * scale);
+    }
+  }
+  return result;
+}
+
+}  // namespace wavetune::templates

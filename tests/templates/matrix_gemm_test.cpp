@@ -1,0 +1,116 @@
+// The matrix paths of gemm, as compiled for gfx950, on the CPU's imitation of its instructions: every sampled
+// configuration against the float64 reference on ragged shapes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "db/trial.h"
+#include "operator_harness.h"
+#include "templates/gemm/matrix.h"
+#include "templates/registry.h"
+
+namespace wavetune::templates::test {
+namespace {
+
+Problem problem_of(const std::string& dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {"gemm", dtype, {{"batch", 1}, {"m", m}, {"n", n}, {"k", k}}};
+}
+
+/// How many configurations of an operator and format are tried; half of them of each path.
+std::size_t samples() {
+  const char* const text = std::getenv("WAVETUNE_TEST_SAMPLES");
+  return text == nullptr ? 30 : std::stoul(text);
+}
+
+/// Configurations of `problem` on an MI355X that differ in as many parameters as chance will have it.
+std::vector<Config> spread_sample(const Problem& problem) {
+  std::vector<Config> all = get_operator(problem.op).space(problem, mi355x_limits()).enumerate();
+  std::mt19937_64 random(42);
+  std::shuffle(all.begin(), all.end(), random);
+  std::vector<Config> sample;
+  for (const std::int64_t path : {matrix_path::tile, matrix_path::skinny}) {
+    std::size_t taken = 0;
+    for (const Config& config : all) {
+      if (config.at("path") != path || taken == samples() / 2) continue;
+      sample.push_back(config);
+      ++taken;
+    }
+  }
+  return sample;
+}
+
+/// Runs every sampled configuration on every problem, the second and every other one with gaps between rows.
+void expect_all_match(const std::vector<Problem>& problems, const std::vector<Config>& configs) {
+  const Operator& op = get_operator(problems.front().op);
+  std::vector<TestData> data;
+  for (const Problem& problem : problems) data.push_back(make_data(op, problem, {}, 7));
+  for (const Config& config : configs) {
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      const RunResult result =
+          run_operator(op, problems[i], config, i % 2 == 0 ? Layout::dense : Layout::padded, data[i]);
+      EXPECT_TRUE(result.comparison.passes() && result.damage.empty())
+          << problems[i].key() << " " << db::to_text(config) << ": " << result.comparison.message << result.damage;
+    }
+  }
+}
+
+class MatrixGemm : public testing::TestWithParam<const char*> {};
+
+TEST_P(MatrixGemm, MatchesReferenceOnRaggedShapes) {
+  const std::string dtype = GetParam();
+  std::vector<Problem> problems;
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 48, 320}, {3, 200, 1056}, {17, 70, 544}, {64, 33, 96}, {100, 300, 800}}) {
+    problems.push_back(problem_of(dtype, m, n, k));
+  }
+  expect_all_match(problems, spread_sample(problem_of(dtype, 64, 1024, 8192)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MatrixGemm,
+                         testing::Values("bf16", "bf16_f32", "fp8_block", "fp8_token", "mxfp4", "fp8_mxfp4",
+                                         "bf16_mxfp4"),
+                         [](const auto& suite) { return std::string(suite.param); });
+
+class MatrixGroupedGemm : public testing::TestWithParam<const char*> {};
+
+TEST_P(MatrixGroupedGemm, MatchesReferenceOnRaggedShapes) {
+  const std::string dtype = GetParam();
+  // Groups of 128 columns must not straddle gate and up.
+  const std::int64_t n = dtype == "fp8_block" ? 128 : 96;
+  for (const std::int64_t swiglu : {0, 1}) {
+    const auto problem = [&](std::int64_t m, std::int64_t topk, std::int64_t experts, std::int64_t cols,
+                             std::int64_t k) {
+      return Problem{"grouped_gemm",
+                     dtype,
+                     {{"m", m}, {"topk", topk}, {"experts", experts}, {"n", cols}, {"k", k}, {"swiglu", swiglu}}};
+    };
+    const std::vector<Config> all = spread_sample(problem(64, 8, 16, 1024, 8192));
+    // Each half of the sample once: with and without SwiGLU.
+    std::vector<Config> configs;
+    for (std::size_t i = static_cast<std::size_t>(swiglu); i < all.size(); i += 2) configs.push_back(all[i]);
+    expect_all_match({problem(17, 4, 6, n, 320), problem(1, 4, 9, n, 160), problem(100, 2, 3, n + 128, 576)}, configs);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MatrixGroupedGemm,
+                         testing::Values("bf16", "fp8_block", "mxfp4", "fp8_mxfp4", "bf16_mxfp4"),
+                         [](const auto& suite) { return std::string(suite.param); });
+
+TEST(MatrixSpace, HasEnoughPointsAndFewEnoughToList) {
+  const Operator& op = get_operator("gemm");
+  for (const char* dtype : {"bf16", "fp8_block", "fp8_token", "mxfp4", "fp8_mxfp4", "bf16_mxfp4"}) {
+    for (const std::int64_t m : {1, 64, 4096}) {
+      const Problem problem = problem_of(dtype, m, 2624, 6144);
+      const Space space = op.space(problem, mi355x_limits());
+      const std::size_t size = space.enumerate().size();
+      RecordProperty(std::string(dtype) + std::to_string(m), static_cast<int>(size));
+      EXPECT_GE(size, 1000u) << dtype << " m=" << m;
+      EXPECT_LE(size, 60'000u) << dtype << " m=" << m;
+      EXPECT_TRUE(space.valid(op.default_config(problem, mi355x_limits())))
+          << *space.violation(op.default_config(problem, mi355x_limits()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wavetune::templates::test
