@@ -11,6 +11,7 @@
 #include "search/driver/model_tasks.h"
 #include "search/driver/summary.h"
 #include "search/driver/tuner.h"
+#include "search/driver/weight_formats.h"
 #include "search/layout/choose_layout.h"
 #include "search/layout/layout_report.h"
 #include "search/layout/workload_options.h"
@@ -35,6 +36,7 @@ const CommandHelp help = {
     {"wavetune tune --model /models/GLM-5.2 --db tuning.db --device hip --budget 2h",
      "wavetune tune --model glm-5.2 --db tuning.db --device cpu:8 --tp 8 --op gemm,grouped_gemm --trials 16",
      "wavetune tune --offline --arch gfx950 --model glm-5.2 --tp 4,8 --db tuning.db --budget 1h",
+     "wavetune tune --offline --model glm-5.2 --tp 4 --expert-format mxfp4 --dense-format fp8_token --db tuning.db",
      "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json"}};
 
 po::options_description tune_options() {
@@ -51,6 +53,7 @@ po::options_description tune_options() {
       "workers", po::value<int>()->default_value(0), "compile processes (default: one for each core)")(
       "json", po::bool_switch(), "one JSON object a line on standard output for each event");
   add_offline_options(options);
+  add_weight_format_options(options);
   add_workload_options(options);
   return options;
 }
@@ -123,7 +126,8 @@ int tune_command(const std::vector<std::string>& arguments) {
   const measure::DevicePeak peak = tuner.peak();
   const std::vector<std::string> names =
       values.count("op") != 0 ? split_list(values["op"].as<std::string>()) : std::vector<std::string>{};
-  const std::vector<TuneTask> tasks = filter_tasks(model_tasks(layouts, choice.workload, peak), names);
+  const std::vector<TuneTask> tasks =
+      filter_tasks(in_formats(model_tasks(layouts, choice.workload, peak), read_weight_formats(values)), names);
   const TuneReport report = tuner.run(tasks, reporter);
   reporter.finish();
   report_end(report, reporter, database.path().string());

@@ -9,8 +9,10 @@
 #include "db/base/file.h"
 #include "db/database.h"
 #include "runtime/jit/target.h"
+#include "runtime/process/subprocess.h"
 #include "search/inspect/inspection.h"
 #include "search/inspect/problem_arguments.h"
+#include "search/offline/offline_tuner.h"
 
 namespace wavetune {
 namespace {
@@ -32,6 +34,7 @@ const CommandHelp help = {
      "wavetune inspect --op gemm --dtype mxfp4 --shape 4096x6144x2048 --config bm=256,bn=256 --disassembly",
      "wavetune inspect --op rmsnorm_bf16 --shape m=64,n=6144,residual=1 --arch gfx942 --json",
      "wavetune inspect --op gemm_bf16 --shape 4096x6144x2048 --db tuning.db",
+     "wavetune inspect --op gemm_mxfp4 --shape 4096x6144x2048 --rank 12",
      "wavetune inspect --code-object triton.hsaco --lds 65536"}};
 
 struct StartingPoint {
@@ -60,9 +63,35 @@ std::optional<StartingPoint> stored_config(const std::string& file, const jit::C
                        fmt::format("best predicted in {}, {:.4g} us", file, predicted.front().predicted_us)};
 }
 
+/// The best of the `count` configurations that the analytic model ranks first and that neither spill nor fail to fit,
+/// as `tune --offline` finds them.
+StartingPoint best_ranked(const jit::CompileTarget& target, const templates::Operator& op, const db::Problem& problem,
+                          int count) {
+  const process::TemporaryDirectory folder("wavetune-inspect");
+  db::Database database = db::Database::open(folder.path() / "ranked.db", db::OpenMode::create);
+  OfflineOptions options;
+  options.shortlist = count;
+  OfflineTuner tuner(options, database, target);
+  Reporter reporter(ReportStyle::automatic);
+  const std::vector<TuneTask> tasks{{&op, problem, 1}};
+  tuner.run(tasks, reporter);
+  reporter.finish();
+  const OfflineRow row = tuner.rows(tasks).front();
+  if (row.kept == 0) {
+    fail(ErrorKind::not_found, "none of the {} configurations tried for {} can be run on {}", row.tried, problem.key(),
+         target.arch);
+  }
+  return {row.best, fmt::format("best of {} ranked by the model, {:.4g} us predicted", row.kept, row.best_us)};
+}
+
 StartingPoint starting_point(const po::variables_map& values, const jit::CompileTarget& target,
                              const templates::Operator& op, const db::Problem& problem) {
   StartingPoint start{op.default_config(problem, target.limits), "default"};
+  if (values.count("rank") != 0) {
+    const int count = values["rank"].as<int>();
+    if (count < 1) fail(ErrorKind::usage, "--rank {} must be at least 1", count);
+    return best_ranked(target, op, problem, count);
+  }
   if (values.count("db") == 0) return start;
   const auto file = values["db"].as<std::string>();
   if (auto stored = stored_config(file, target, op, problem)) return *stored;
@@ -135,11 +164,12 @@ Inspection inspect_file(const po::variables_map& values) {
 bool is_file_form(const po::variables_map& values) {
   const auto given = [&values](const char* name) { return values.count(name) != 0; };
   if (given("code-object")) {
-    for (const char* name : {"op", "shape", "dtype", "config", "db"}) {
+    for (const char* name : {"op", "shape", "dtype", "config", "db", "rank"}) {
       if (given(name)) fail(ErrorKind::usage, "--code-object and --{} do not go together", name);
     }
     return true;
   }
+  if (given("db") && given("rank")) fail(ErrorKind::usage, "--db and --rank do not go together: which is it to be?");
   for (const char* name : {"op", "shape"}) {
     if (!given(name)) fail(ErrorKind::usage, "inspect needs --{}; see 'wavetune inspect --help'", name);
   }
@@ -157,6 +187,7 @@ int inspect_command(const std::vector<std::string>& arguments) {
   add("arch", po::value<std::string>()->default_value("gfx950"), "gfx950 or gfx942");
   add("config", po::value<std::string>(), "parameter values that replace those of the configuration started from");
   add("db", po::value<std::string>(), "start from this database's winner (or best predicted one), not the default");
+  add("rank", po::value<int>(), "start from the best of so many configurations ranked by the analytic model");
   add("code-object", po::value<std::string>(), "an ELF code object instead of an operator");
   add("kernel", po::value<std::string>(), "only this kernel");
   add("threads", po::value<int>(), "of --code-object: threads of a block (default: the most it was compiled for)");

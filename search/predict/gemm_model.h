@@ -32,6 +32,8 @@ struct GemmPlan {
   bool shuffled = true;       ///< weights lie in the order in which they are read
   bool rows_out = true;       ///< the tile is stored in whole rows (through LDS)
   bool vector_unit = false;   ///< multiply-adds of the vector unit, not MFMA
+  double registers = 0;       ///< of a lane; 0: estimated from the tile
+  double lds_bytes = 0;       ///< of a block; 0: estimated from the tile
   double matrix_share = 0;    ///< of the k loop's issue cycles, read off the compiled code; 0: guessed from the above
   int blocks_per_cu = 0;      ///< as the compiled code allows; 0: estimated from the tile
 };

@@ -125,7 +125,12 @@ double predicted_us(const Machine& machine, const templates::Operator& op, const
                     const CompiledFacts& facts) {
   const std::optional<NumberFormat> format = number_format(problem.dtype);
   if (format && (op.name() == "gemm" || op.name() == "grouped_gemm")) {
-    const GemmPlan plan = with_facts(plan_of(config), facts);
+    GemmPlan plan = with_facts(plan_of(config), facts);
+    if (on_matrix_path(config)) {
+      const templates::MatrixFormat matrix = *templates::matrix_format(problem.dtype);
+      plan.registers = static_cast<double>(templates::matrix_registers(matrix, config));
+      plan.lds_bytes = static_cast<double>(templates::matrix_lds_bytes(matrix, config));
+    }
     if (op.name() == "gemm") return gemm_us(machine, *format, problem, plan);
     return grouped_us(machine, *format, problem, plan, on_matrix_path(config));
   }

@@ -8,7 +8,24 @@ namespace {
 
 // Guesses for what the published tables cannot tell apart, since each shows one winner a shape: they only order
 // configurations of one tile, and measuring has the last word.
-constexpr double small_mfma_efficiency = 0.97;     // 16x16 tiles issue twice as many instructions
+//
+// What the size of the instruction costs follows from the other instructions that a product needs, as inspect counts
+// them on compiled loops: 16x16 tiles issue twice as many MFMAs; 32x32 tiles have scales in places that need a shift
+// for each (mx), or sixteen sums to scale at once (groups).
+struct MfmaEfficiency {
+  NumberFormat format;
+  double of_16, of_32;
+};
+constexpr MfmaEfficiency mfma_efficiencies[] = {
+    {NumberFormat::fp8_block, 1.0, 0.7},   {NumberFormat::mxfp4, 1.0, 0.65},      {NumberFormat::fp8_mxfp4, 1.0, 0.93},
+    {NumberFormat::bf16_mxfp4, 1.0, 0.95}, {NumberFormat::mxfp8, 1.0, 0.65},
+};
+double mfma_size_efficiency(NumberFormat format, double mfma) {
+  for (const MfmaEfficiency& each : mfma_efficiencies) {
+    if (each.format == format) return mfma == 16 ? each.of_16 : each.of_32;
+  }
+  return mfma == 16 ? 0.97 : 1.0;
+}
 constexpr double via_registers_efficiency = 0.95;  // loads to registers and stores to LDS share the issue slots
 constexpr double vector_efficiency = 0.7;
 constexpr double plain_weights = 1.15;    // rows read in pieces shorter than a 128-byte line fetch some lines twice
@@ -46,15 +63,17 @@ int estimated_blocks(const Machine& machine, NumberFormat format, const GemmPlan
   const double waves = plan.wm * plan.wn * plan.wk;
   // Partial sums of 128 of k and their scaled total: two accumulators.
   const double accumulators = plan.bm * plan.bn / (64 * plan.wm * plan.wn) * (block_scaled(format) ? 2 : 1);
-  const double registers = accumulators + (block_scaled(format) ? other_registers_block_scaled : other_registers);
+  const double guessed = accumulators + (block_scaled(format) ? other_registers_block_scaled : other_registers);
+  const double registers = plan.registers > 0 ? plan.registers : guessed;
   // The vector unit scales the sums of one wave while the matrix unit works for another: at least two waves a SIMD.
-  const double most = block_scaled(format) ? machine.vgprs / 2.0 : machine.vgprs;
+  const double most = block_scaled(format) && plan.registers == 0 ? machine.vgprs / 2.0 : machine.vgprs;
   if (registers > most) return 0;
   const double by_registers = std::floor(std::floor(machine.vgprs / registers) * 4 / waves);
   if (by_registers < 1) return 0;
   double by_lds = most_blocks_per_cu;
   if (!plan.skinny) {
-    const double lds = plan.stages * (plan.bm + plan.bn) * step_bytes * plan.wk;
+    const double guess = plan.stages * (plan.bm + plan.bn) * step_bytes * plan.wk;
+    const double lds = plan.lds_bytes > 0 ? plan.lds_bytes : guess;
     by_lds = std::floor(machine.lds_bytes / lds);
     if (by_lds < 1) return 0;
   }
@@ -91,7 +110,7 @@ TileCost tile_cost(const Machine& machine, NumberFormat format, const FormatCali
     // The calibrated efficiency is that of kernels whose loops keep the matrix core as busy as this.
     efficiency *= std::min(1.0, plan.matrix_share / reference_matrix_share);
   } else {
-    if (!plan.vector_unit && plan.mfma == 16) efficiency *= small_mfma_efficiency;
+    if (!plan.vector_unit && plan.registers > 0) efficiency *= mfma_size_efficiency(format, plan.mfma);
     if (!plan.direct && !plan.skinny) efficiency *= via_registers_efficiency;
   }
   const double bytes_a = activation_bytes(format), bytes_w = weight_bytes(format);

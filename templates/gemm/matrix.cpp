@@ -209,26 +209,29 @@ std::int64_t matrix_registers(const MatrixFormat& format, const Config& config) 
   const Tiles t(config);
   const std::int64_t step = format.step_k(t.mfma), steps = t.bk / step;
   const std::int64_t tiles_m = t.wave_m() / t.mfma, tiles_n = t.wave_n() / t.mfma;
-  const std::int64_t step_fragments =
-      4 * (tiles_m * step_chunks(format.x, step, t.mfma) + tiles_n * step_chunks(format.w, step, t.mfma));
+  const std::int64_t chunks_x = step_chunks(format.x, step, t.mfma), chunks_w = step_chunks(format.w, step, t.mfma);
+  const bool widens = format.x == DType::bf16 && format.w == DType::fp4;
   const std::int64_t sums = t.wave_m() * t.wave_n() / 64;
   std::int64_t scales = 0;
   if (format.scale_x == Scaling::group) scales = (tiles_m + 1) * steps;
   if (format.scale_w == Scaling::mx) scales += ceil_div(tiles_n, t.mfma == 16 ? 2 : 1) * ceil_div(steps, 2);
   if (format.scale_x == Scaling::mx) scales += ceil_div(tiles_m, t.mfma == 16 ? 2 : 1) * ceil_div(steps, 2);
   // Products that wait for their group's scale, and chunks that are being widened.
-  const std::int64_t waiting = format.scale_x == Scaling::group                    ? 4 * t.mfma * t.mfma / 64
-                               : format.x == DType::bf16 && format.w == DType::fp4 ? 12
-                                                                                   : 0;
+  const std::int64_t waiting = format.scale_x == Scaling::group ? 5 * t.mfma * t.mfma / 64 : widens ? 8 : 0;
   constexpr std::int64_t addresses = 20;
   if (t.skinny()) {
+    const std::int64_t step_fragments = 4 * (tiles_m * chunks_x + tiles_n * chunks_w);
     return sums + t.stages * (steps * step_fragments + scales) + waiting + addresses + tiles_m + tiles_n;
   }
   const std::int64_t moved =
       config.at("direct") == 1
           ? 0
           : (t.bm * row_bytes(format.x, t.bk) + t.bn * row_bytes(format.w, t.bk)) / t.waves() / 64 / 4;
-  return sums + std::min<std::int64_t>(steps, 2) * step_fragments + moved + 2 * scales + waiting + addresses;
+  // Rows of X for the part that is multiplied and the next one; columns of W one or two ahead (tile.hip).
+  const std::int64_t step_parts = widens ? chunks_x : 1;
+  const std::int64_t fragments = 4 * (std::min<std::int64_t>(steps * step_parts, 2) * tiles_m * chunks_x / step_parts +
+                                      (widens ? 3 : 2) * chunks_w);
+  return sums + fragments + moved + 2 * scales + waiting + addresses;
 }
 
 db::NamedInts matrix_constants(const MatrixFormat& format, const MatrixShape& shape, const Config& config) {

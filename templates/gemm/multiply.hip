@@ -82,7 +82,7 @@ __device__ inline void add_part(Sums<NM, NN>& sums, const PartX (&x)[NM], const 
     });
   } else if constexpr (group_scales) {
     // A product is scaled while the next ones are made.
-    constexpr int late = NM * NN > 3 ? 3 : 1;
+    constexpr int late = NM * NN > 4 ? 4 : 1;
     acc parts[late + 1];
     repeat<NM * NN + late>([&](auto index) {
       constexpr int i = decltype(index)::value;

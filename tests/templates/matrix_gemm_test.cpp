@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "db/trial.h"
+#include "family_samples.h"
 #include "operator_harness.h"
 #include "templates/gemm/matrix.h"
 #include "templates/registry.h"
@@ -16,27 +17,8 @@ Problem problem_of(const std::string& dtype, std::int64_t m, std::int64_t n, std
   return {"gemm", dtype, {{"batch", 1}, {"m", m}, {"n", n}, {"k", k}}};
 }
 
-/// How many configurations of an operator and format are tried; half of them of each path.
-std::size_t samples() {
-  const char* const text = std::getenv("WAVETUNE_TEST_SAMPLES");
-  return text == nullptr ? 30 : std::stoul(text);
-}
-
-/// Configurations of `problem` on an MI355X that differ in as many parameters as chance will have it.
-std::vector<Config> spread_sample(const Problem& problem) {
-  std::vector<Config> all = get_operator(problem.op).space(problem, mi355x_limits()).enumerate();
-  std::mt19937_64 random(42);
-  std::shuffle(all.begin(), all.end(), random);
-  std::vector<Config> sample;
-  for (const std::int64_t path : {matrix_path::tile, matrix_path::skinny}) {
-    std::size_t taken = 0;
-    for (const Config& config : all) {
-      if (config.at("path") != path || taken == samples() / 2) continue;
-      sample.push_back(config);
-      ++taken;
-    }
-  }
-  return sample;
+std::vector<Config> sample_of(const std::string& family) {
+  return family_sample(families().at(family), mi355x_limits(), family_points());
 }
 
 /// Runs every sampled configuration on every problem, the second and every other one with gaps between rows.
@@ -63,7 +45,7 @@ TEST_P(MatrixGemm, MatchesReferenceOnRaggedShapes) {
            {1, 48, 320}, {3, 200, 1056}, {17, 70, 544}, {64, 33, 96}, {100, 300, 800}}) {
     problems.push_back(problem_of(dtype, m, n, k));
   }
-  expect_all_match(problems, spread_sample(problem_of(dtype, 64, 1024, 8192)));
+  expect_all_match(problems, sample_of("gemm_" + dtype));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, MatrixGemm,
@@ -84,7 +66,7 @@ TEST_P(MatrixGroupedGemm, MatchesReferenceOnRaggedShapes) {
                      dtype,
                      {{"m", m}, {"topk", topk}, {"experts", experts}, {"n", cols}, {"k", k}, {"swiglu", swiglu}}};
     };
-    const std::vector<Config> all = spread_sample(problem(64, 8, 16, 1024, 8192));
+    const std::vector<Config> all = sample_of("grouped_gemm_" + dtype);
     // Each half of the sample once: with and without SwiGLU.
     std::vector<Config> configs;
     for (std::size_t i = static_cast<std::size_t>(swiglu); i < all.size(); i += 2) configs.push_back(all[i]);

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "db/base/error.h"
+#include "family_samples.h"
 #include "runtime/hip/handles.h"
 #include "runtime/hip/provider.h"
 #include "templates/common/launch.h"
@@ -344,7 +345,48 @@ void check_space(const Operator& op, const Problem& problem, const DeviceLimits&
   EXPECT_GE(cost.flops, 0);
 }
 
+namespace {
+
+/// A family's problem with little to do: its configurations are those of the full one.
+Problem reduced(Problem problem) {
+  const auto at_most = [&problem](const char* name, std::int64_t most) {
+    const auto found = problem.dims.find(name);
+    if (found != problem.dims.end()) found->second = std::min(found->second, most);
+  };
+  at_most("m", 5);
+  at_most("slots", 8192);
+  at_most("rows", 1000);
+  if (problem.op == "gemm") {
+    at_most("n", 200);
+    at_most("k", 544);
+  }
+  return problem;
+}
+
+/// All configurations that are compiled for gfx950 in the tests of hipRTC are computed here.
+void check_family(const OperatorCase& c) {
+  const auto family = families().find(c.op + "_" + c.dtype);
+  if (family == families().end() || !c.gpu_space) return;
+  const Operator& op = get_operator(c.op);
+  const std::vector<Config> configs = family_sample(family->second, mi355x_limits(), family_points());
+  // Those of the matrix paths are in matrix_gemm_test.cpp.
+  if (op.row_alignment(family->second, configs.back()) > 1) return;
+  const Problem problem = reduced(family->second);
+  std::set<std::string> sources;
+  for (const Config& config : configs) sources.insert(kernel_source(op, problem, config));
+  Device::get().prepare(sources);
+  const TestData data = make_data(op, problem, c.scalars, 1);
+  for (const Config& config : configs) {
+    const RunResult result = run_operator(op, problem, config, Layout::dense, data);
+    EXPECT_TRUE(result.comparison.passes() && result.damage.empty())
+        << problem.key() << " with " << db::to_text(config) << ": " << result.comparison.message << result.damage;
+  }
+}
+
+}  // namespace
+
 void check_operator(const OperatorCase& c) {
+  check_family(c);
   const Operator& op = get_operator(c.op);
   std::vector<Problem> problems;
   for (const db::NamedInts& dims : c.shapes) problems.push_back({c.op, c.dtype, dims});

@@ -2,70 +2,27 @@
 // predicted of a configuration before it is compiled against the compiler: LDS exactly, occupancy against its remark.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <random>
 #include <regex>
 
 #include "db/base/error.h"
-#include "model/config.h"
 #include "runtime/hip/amd/hiprtc_install.h"
 #include "runtime/isa/code_object.h"
 #include "runtime/isa/occupancy.h"
 #include "runtime/jit/target.h"
-#include "search/layout/candidate_layouts.h"
-#include "templates/registry.h"
 #include "tests/search/support/scratch.h"
+#include "tests/templates/family_samples.h"
 
 namespace wavetune::search {
 namespace {
 
-/// Points of each family's space that are compiled.
+using templates::test::families;
+using templates::test::family_sample;
+
+/// All that the device tests compute, for gfx950; some for gfx942.
 std::size_t points_for(std::string_view arch) {
-  const char* const text = std::getenv("WAVETUNE_TEST_SAMPLES");
-  if (text != nullptr) return std::stoul(text);
-  return arch == "gfx950" ? 30 : 6;
-}
-
-db::Problem grouped(const char* dtype) {
-  return {"grouped_gemm", dtype, {{"m", 64}, {"topk", 9}, {"experts", 257}, {"n", 512}, {"k", 6144}, {"swiglu", 1}}};
-}
-
-/// One problem of each operator and format: those that GLM-5.2 runs in a decode step over four devices, and the
-/// quantised ones.
-std::map<std::string, db::Problem> sample_problems() {
-  std::map<std::string, db::Problem> problems;
-  const auto add = [&problems](const db::Problem& problem) {
-    problems.try_emplace(problem.op + "_" + problem.dtype, problem);
-  };
-  for (const char* dtype : {"f32", "bf16", "fp8_block", "fp8_token", "mxfp4", "fp8_mxfp4", "bf16_mxfp4"}) {
-    add({"gemm", dtype, {{"batch", 1}, {"m", 64}, {"n", 6144}, {"k", 2048}}});
-  }
-  for (const char* dtype : {"fp8_block", "mxfp4", "fp8_mxfp4", "bf16_mxfp4"}) add(grouped(dtype));
-  for (const char* dtype : {"fp8_block", "fp8_token", "mxfp4"}) add({"quantize", dtype, {{"m", 64}, {"k", 6144}}});
-  add({"sample", "f32", {{"m", 32}, {"n", 38720}, {"ranks", 4}}});
-  const Workload workload;
-  for (const CandidateLayout& layout : candidate_layouts(model::resolve_model("glm-5.2"), 4, {4}, workload)) {
-    for (const auto& [problem, count] : step_problems(*layout.program, decode_step(workload, 32))) {
-      if (templates::find_operator(problem.op) != nullptr) add(problem);
-    }
-  }
-  return problems;
-}
-
-/// The default and `count` - 1 others, spread at random over the valid part of the space: all of it when it is smaller.
-std::vector<db::Config> sample_configs(const templates::Operator& op, const db::Problem& problem,
-                                       const templates::DeviceLimits& limits, std::size_t count) {
-  std::vector<db::Config> all = op.space(problem, limits).enumerate();
-  std::mt19937_64 random(7);
-  std::shuffle(all.begin(), all.end(), random);
-  std::vector<db::Config> configs{op.default_config(problem, limits)};
-  for (db::Config& config : all) {
-    if (configs.size() == count) break;
-    if (config != configs.front()) configs.push_back(std::move(config));
-  }
-  return configs;
+  const std::size_t all = templates::test::family_points();
+  return arch == "gfx950" ? all : (all + 4) / 5;
 }
 
 /// Whether the architecture has matrix instructions for the problem's numbers.
@@ -122,15 +79,12 @@ void check_against_compiler(const templates::Operator& op, const db::Problem& pr
   }
 }
 
-class Families : public testing::TestWithParam<const char*> {};
+class Families : public testing::TestWithParam<std::string> {};
 
 TEST_P(Families, CompileForGfx950AndGfx942AsPredicted) {
   const hip::amd::HiprtcSearch search = hip::amd::find_hiprtc();
   if (!search.found) GTEST_SKIP() << "no hipRTC in " << search.looked << "; ./setup.sh fetches one";
-  const std::map<std::string, db::Problem> problems = sample_problems();
-  const auto found = problems.find(GetParam());
-  ASSERT_NE(found, problems.end()) << "the program of GLM-5.2 has no such operator and format";
-  const db::Problem& problem = found->second;
+  const db::Problem& problem = families().at(GetParam());
   const templates::Operator& op = templates::get_operator(problem.op);
   const test::Scratch scratch;
   jit::CompileService service(scratch.compile_options());
@@ -144,7 +98,7 @@ TEST_P(Families, CompileForGfx950AndGfx942AsPredicted) {
     target.options.emplace_back("-Rpass-analysis=kernel-resource-usage");
     // Warnings and quoted source lines would push remarks out of the log, which is cut at some length.
     for (const char* option : {"-w", "-fno-caret-diagnostics"}) target.options.emplace_back(option);
-    const std::vector<db::Config> configs = sample_configs(op, problem, target.limits, points_for(arch));
+    const std::vector<db::Config> configs = family_sample(problem, target.limits, points_for(arch));
     std::vector<std::shared_future<jit::CompileResult>> compiled;
     for (const db::Config& config : configs) {
       compiled.push_back(service.submit(jit::request_for(target, op, problem, config)));
@@ -158,16 +112,13 @@ TEST_P(Families, CompileForGfx950AndGfx942AsPredicted) {
   EXPECT_GE(tally.agreeing, tally.remarks * 95 / 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hiprtc, Families,
-                         testing::Values("all_reduce_bf16", "cache_write_bf16", "embedding_bf16", "gemm_f32",
-                                         "gemm_bf16", "gemm_bf16_f32", "gemm_fp8_block", "gemm_fp8_token", "gemm_mxfp4",
-                                         "gemm_fp8_mxfp4", "gemm_bf16_mxfp4", "grouped_gemm_bf16",
-                                         "grouped_gemm_fp8_block", "grouped_gemm_mxfp4", "grouped_gemm_fp8_mxfp4",
-                                         "grouped_gemm_bf16_mxfp4", "indexer_scores_bf16", "layernorm_bf16",
-                                         "mla_attention_bf16", "moe_combine_bf16", "moe_sort_i32", "quantize_fp8_block",
-                                         "quantize_fp8_token", "quantize_mxfp4", "rmsnorm_bf16", "rope_bf16",
-                                         "router_f32", "sample_f32", "silu_mul_bf16", "topk_select_f32"),
-                         [](const auto& family) { return std::string(family.param); });
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& [name, problem] : families()) all.push_back(name);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Hiprtc, Families, testing::ValuesIn(names()), [](const auto& family) { return family.param; });
 
 }  // namespace
 }  // namespace wavetune::search
