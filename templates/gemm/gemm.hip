@@ -34,7 +34,10 @@ struct Emit {
       WT_UNROLL
       for (int x = 0; x < N; ++x) out[x] = wt::cast<Out>(v[x]);
     } else {
-      for (int x = 0; x < count; ++x) out[x] = wt::cast<Out>(v[x]);
+      WT_UNROLL_ON_GPU
+      for (int x = 0; x < N; ++x) {
+        if (x < count) out[x] = wt::cast<Out>(v[x]);
+      }
     }
   }
 };

@@ -31,7 +31,10 @@ __device__ inline wt::vec<N> load_some(const T* p, int left, bool aligned) {
   if (left >= N) {
     __builtin_memcpy(raw, p, sizeof(raw));
   } else {
-    for (int i = 0; i < left; ++i) raw[i] = p[i];
+    WT_UNROLL_ON_GPU
+    for (int i = 0; i < N; ++i) {
+      if (i < left) raw[i] = p[i];
+    }
   }
   return wt::load<N>(raw);
 }
@@ -92,7 +95,9 @@ __device__ inline void dot_loop(wt::vec<vec> (&acc)[PARTS][tm][tn], const RowA& 
   // The rest of k, and all of it for unaligned rows. Loads in loops that stay loops: this code is large otherwise.
   for (int at = k0 + lane * vec; at < k.end; at += stride) {
     wt::vec<vec> av[tm], bv[PARTS * tn];
+    WT_UNROLL_ON_GPU
     for (int i = 0; i < tm; ++i) av[i] = load_some<vec>(a[i] + at, k.end - at, false);
+    WT_UNROLL_ON_GPU
     for (int j = 0; j < PARTS * tn; ++j) bv[j] = load_some<vec>(b[j / tn][j % tn] + at, k.end - at, false);
     multiply(av, [&](int p, int j) { return bv[p * tn + j]; });
   }

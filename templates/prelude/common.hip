@@ -7,6 +7,14 @@
 #define WT_UNROLL _Pragma("unroll")
 #endif
 
+// In front of a loop that the CPU's compiler may leave a loop (less code). A GPU's must not: an array indexed by its counter would
+// lie in scratch memory, or in LDS that nobody counted.
+#if defined(__AMDGCN__)
+#define WT_UNROLL_ON_GPU WT_UNROLL
+#else
+#define WT_UNROLL_ON_GPU
+#endif
+
 namespace wt {
 
 /// Storage of a bfloat16 number: the upper half of a float.

@@ -141,6 +141,8 @@ TEST_F(Inspect, Errors) {
       {with(gemm, {"--config", "bq=3"}), 2, "there is no parameter 'bq'"},
       {with(gemm, {"--config", "bm=3"}), 2, "bm=3 is not in the space"},
       {with(gemm, {"--db", path("none.db")}), 1, "none.db"},
+      {with(gemm, {"--rank", "0"}), 2, "--rank 0 must be at least 1"},
+      {with(gemm, {"--rank", "2", "--db", "x.db"}), 2, "--db and --rank do not go together"},
       {with(gemm, {"--kernel", "main"}), 2, "there is no kernel 'main'"},
       {{"inspect", "--code-object", path("none")}, 1, "none"},
       {{"inspect", "--code-object", text_file}, 1, "is not an ELF code object"},
