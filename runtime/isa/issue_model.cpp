@@ -85,7 +85,8 @@ IssueCycles model_issue(std::span<const Instruction> body, std::string_view arch
       }
     }
   }
-  result.overlapped = static_cast<double>(now - half) / (rounds - rounds / 2);
+  constexpr int counted = rounds - rounds / 2;
+  result.overlapped = static_cast<double>(now - half) / counted;
   return result;
 }
 

@@ -87,7 +87,9 @@ db::Problem parse_problem(const OperatorChoice& choice, std::string_view shape) 
 
 db::Config parse_config(std::string_view text, db::Config base, const templates::Space& space) {
   const std::vector<templates::Parameter>& parameters = space.parameters();
-  for (const auto& [name, value] : named_ints(text, "--config")) {
+  for (const auto& given : named_ints(text, "--config")) {
+    const std::string& name = given.first;
+    const std::int64_t value = given.second;
     const auto found =
         std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.name == name; });
     if (found == parameters.end()) {

@@ -17,8 +17,7 @@ double l2_misses(const Machine& machine, const GemmShape& shape, const GemmPlan&
                  double tiles, double parts) {
   const double tiles_m = std::ceil(shape.m / plan.bm), tiles_n = std::ceil(shape.n / plan.bn);
   // At a time on one XCD, k parts of one tile counted apart.
-  const double at_a_time =
-      std::min(tiles / machine.xcds, static_cast<double>(machine.cus / machine.xcds) * tile.blocks_per_cu);
+  const double at_a_time = std::min(tiles, static_cast<double>(machine.cus) * tile.blocks_per_cu) / machine.xcds;
   const double distinct = std::max(1.0, at_a_time / parts);
   double rows = 0, cols = 0;
   if (plan.group_m <= 0) {
