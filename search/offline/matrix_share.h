@@ -9,8 +9,8 @@
 
 namespace wavetune::search {
 
-/// Overlapped share (isa::IssueCycles) of the hottest loop of the first launch's kernel; nothing when that has no matrix
-/// instructions, or when the code cannot be disassembled here (the log says why, once).
+/// Overlapped share (isa::IssueCycles) of the hottest loop of the first launch's kernel; nothing when that has no
+/// matrix instructions, or when the code cannot be disassembled here (the log says why, once).
 std::optional<double> matrix_share(const templates::Operator& op, const templates::Problem& problem,
                                    const templates::Config& config, std::span<const std::byte> code);
 

@@ -92,7 +92,8 @@ std::vector<RankedConfig> ranked_configs(const predict::Machine& machine, const 
       std::push_heap(heads.begin(), heads.end(), cheaper);
     const std::optional<int> waves = estimated_waves(task, next.config, limits);
     if (waves == 0) continue;
-    if (waves) next.predicted_us = predict::predicted_us(machine, *task.op, task.problem, next.config, {waves, std::nullopt});
+    if (waves)
+      next.predicted_us = predict::predicted_us(machine, *task.op, task.problem, next.config, {waves, std::nullopt});
     if (std::isfinite(next.predicted_us)) ranked.push_back(std::move(next));
   }
   return ranked;

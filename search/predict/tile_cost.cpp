@@ -17,7 +17,7 @@ struct MfmaEfficiency {
   double of_16, of_32;
 };
 constexpr MfmaEfficiency mfma_efficiencies[] = {
-    {NumberFormat::fp8_block, 1.0, 0.7},   {NumberFormat::mxfp4, 1.0, 0.65},      {NumberFormat::fp8_mxfp4, 1.0, 0.93},
+    {NumberFormat::fp8_block, 1.0, 0.7},   {NumberFormat::mxfp4, 1.0, 0.65}, {NumberFormat::fp8_mxfp4, 1.0, 0.93},
     {NumberFormat::bf16_mxfp4, 1.0, 0.95}, {NumberFormat::mxfp8, 1.0, 0.65},
 };
 double mfma_size_efficiency(NumberFormat format, double mfma) {

@@ -1,4 +1,5 @@
-// Serving with the kernels of an MI355X, on the CPU's imitation of its instructions: weights lie in the order that the winners read.
+// Serving with the kernels of an MI355X, on the CPU's imitation of its instructions: weights lie in the order that the
+// winners read.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -169,7 +169,8 @@ TEST(PredictedConfig, KnownOccupancyReplacesTheEstimate) {
   db::Config config = {{"path", 5}, {"bm", 16},     {"bn", 64},     {"bk", 64},     {"wm", 1},      {"wn", 4},
                        {"wk", 1},   {"mfma", 16},   {"stages", 2},  {"direct", 1},  {"swizzle", 1}, {"shuffled", 1},
                        {"xcd", 1},  {"group_m", 8}, {"split_k", 1}, {"epilogue", 1}};
-  EXPECT_GT(predicted_us(machine, gemm, problem, config, {.waves_per_simd = 1}), predicted_us(machine, gemm, problem, config, {.waves_per_simd = 4}));
+  EXPECT_GT(predicted_us(machine, gemm, problem, config, {.waves_per_simd = 1}),
+            predicted_us(machine, gemm, problem, config, {.waves_per_simd = 4}));
   config["split_k"] = 2;
   EXPECT_EQ(plan_of(config).split_k, 2);
   EXPECT_EQ(plan_of(config).wn, 4);
@@ -184,7 +185,8 @@ TEST(PredictedConfig, OtherOperatorsFollowTheirRooflineAndWaves) {
   const double us = predicted_us(machine, op, large, config);
   EXPECT_GT(us, predicted_us(machine, op, small, config));
   EXPECT_GT(us, op.cost(large).bytes / 8e6);
-  EXPECT_GE(predicted_us(machine, op, large, config, {.waves_per_simd = 1}), predicted_us(machine, op, large, config, {.waves_per_simd = 8}));
+  EXPECT_GE(predicted_us(machine, op, large, config, {.waves_per_simd = 1}),
+            predicted_us(machine, op, large, config, {.waves_per_simd = 8}));
 }
 
 TEST(Ranking, ComesInOrderAndSpreadsOverTiles) {
