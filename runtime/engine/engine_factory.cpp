@@ -11,6 +11,7 @@
 #include "runtime/engine/replicated_engine.h"
 #include "runtime/hip/provider.h"
 #include "runtime/jit/compile_service.h"
+#include "runtime/kernels/weight_orders.h"
 
 namespace wavetune::engine {
 namespace {
@@ -177,8 +178,6 @@ CreatedEngine create_engine(const EngineOptions& options) {
   kernels::WinnerIndex winners(database.get(), environment);
   const std::vector<model::StepShape> shapes = kernels::serving_shapes(
       executor.max_step_tokens, executor.max_samples, executor.page_size, executor.max_context, created.cache_tokens);
-  created.coverage = kernels::coverage_of(winners, kernels::serving_problems(sizes.program, shapes), device.limits);
-  if (options.require_tuned && created.coverage.fallback > 0) refuse_untuned(created.coverage);
 
   auto compiler = std::make_unique<jit::CompileService>(options.compiler);
   kernels::CodeLookup stored_code;
@@ -186,6 +185,12 @@ CreatedEngine create_engine(const EngineOptions& options) {
   auto kernel_cache = std::make_unique<kernels::KernelCache>(provider, *compiler, std::move(winners),
                                                              policy_of(options), std::move(stored_code));
   const model::Checkpoint checkpoint = model::Checkpoint::open(options.model_directory);
+  // How the weights will lie decides which winners count.
+  kernels::settle_weight_orders(sizes.program, device.limits, *kernel_cache);
+  created.coverage =
+      kernels::coverage_of(kernel_cache->winners(), kernels::serving_problems(sizes.program, shapes), device.limits);
+  if (options.require_tuned && created.coverage.fallback > 0) refuse_untuned(created.coverage);
+
   std::vector<std::unique_ptr<Replica>> replicas;
   for (int index = 0; index < created.layout.dp; ++index) {
     replicas.push_back(make_replica(index, provider, *kernel_cache, created, checkpoint, sizes));

@@ -40,7 +40,7 @@ KernelCache::KernelCache(std::shared_ptr<const hip::Provider> provider, jit::Com
 
 void KernelCache::set_orders(const db::Problem& problem, Orders orders) {
   const std::scoped_lock lock(mutex_);
-  orders_.insert_or_assign(family_key(problem), std::move(orders));
+  winners_.set_orders(problem, std::move(orders));
 }
 
 void KernelCache::prepare(std::span<const db::Problem> problems, std::span<const int> devices) {
@@ -88,9 +88,7 @@ const KernelCache::Resolved& KernelCache::resolve(const db::Problem& problem) {
   auto entry = resolved_.find(problem);
   if (entry != resolved_.end()) return entry->second;
   // All devices of a provider are of one kind: what is right for the first is right for all.
-  const auto orders = orders_.find(family_key(problem));
-  Choice choice = winners_.choose(problem, provider_->devices().front().limits,
-                                  orders == orders_.end() ? Orders{} : orders->second);
+  Choice choice = winners_.choose(problem, provider_->devices().front().limits);
   std::string source = prelude_ + kernel_source(templates::get_operator(problem.op), problem, choice.config);
   std::string key = content_hash(source);
   if (!code_.contains(key)) {

@@ -106,7 +106,6 @@ class KernelCache {
   std::string prelude_;
 
   mutable std::mutex mutex_;
-  std::map<std::string, Orders> orders_;  ///< by family_key
   std::map<db::Problem, Resolved> resolved_;
   std::map<std::string, std::string> pending_;          ///< code key -> source, not compiled yet
   std::map<std::string, std::string> labels_;           ///< code key -> a problem that uses it, for messages

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "db/base/error.h"
 #include "templates/registry.h"
@@ -109,12 +110,18 @@ WinnerIndex::WinnerIndex(const db::Database* database, const db::Environment& en
   for (std::size_t i = 0; i < winners_.size(); ++i) by_family_.emplace(family_key(winners_[i].problem), i);
 }
 
-Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLimits& limits,
-                           const Orders& orders) const {
+void WinnerIndex::set_orders(const db::Problem& problem, Orders orders) {
+  orders_.insert_or_assign(family_key(problem), std::move(orders));
+}
+
+Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLimits& limits) const {
   const templates::Operator& op = templates::get_operator(problem.op);
+  const std::string family = family_key(problem);
+  const auto set = orders_.find(family);
+  const Orders orders = set == orders_.end() ? Orders{} : set->second;
   const db::Winner* best = nullptr;
   Distance best_distance;
-  if (auto [begin, end] = by_family_.equal_range(family_key(problem)); begin != end) {
+  if (auto [begin, end] = by_family_.equal_range(family); begin != end) {
     const templates::Space space = op.space(problem, limits);
     for (auto entry = begin; entry != end; ++entry) {
       const db::Winner& winner = winners_[entry->second];

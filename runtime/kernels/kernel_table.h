@@ -34,15 +34,18 @@ using Orders = std::vector<std::optional<templates::Arrangement>>;
 /// The problem without its dimensions of work and capacity: what shares weights and compiled kernels.
 std::string family_key(const db::Problem& problem);
 
-/// Read-only snapshot of an environment's winners that were made with this executable's templates. Thread-safe.
+/// Snapshot of an environment's winners that were made with this executable's templates. Thread-safe but for
+/// set_orders().
 class WinnerIndex {
  public:
   /// `database` may be nullptr: everything falls back.
   WinnerIndex(const db::Database* database, const db::Environment& environment);
   /// The dimensions of work "m", "context" and "rows" and the capacities "slots", "sequences" and "pages" may differ;
   /// all others must be equal. A config that the operator's space rejects for `problem`, or that reads an operand in
-  /// another order than `orders` says, is skipped.
-  Choice choose(const db::Problem& problem, const templates::DeviceLimits& limits, const Orders& orders = {}) const;
+  /// another order than the one set for its family, is skipped.
+  Choice choose(const db::Problem& problem, const templates::DeviceLimits& limits) const;
+  /// Says how the weights of a problem's family lie: from then on only what reads them so is chosen.
+  void set_orders(const db::Problem& problem, Orders orders);
   /// The orders that most winners of the problem's family read their weights in. `weights` tells which operands are
   /// weights, and of those which may be moved; the others stay in rows. Without winners: what the default configuration
   /// reads.
@@ -54,7 +57,8 @@ class WinnerIndex {
  private:
   std::vector<db::Winner> winners_;
   std::multimap<std::string, std::size_t>
-      by_family_;  ///< problem key with only the dimensions that must be equal -> index
+      by_family_;                         ///< problem key with only the dimensions that must be equal -> index
+  std::map<std::string, Orders> orders_;  ///< by family_key
 };
 
 }  // namespace wavetune::kernels

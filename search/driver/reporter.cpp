@@ -114,13 +114,18 @@ void Reporter::show_status(bool always) {
   last_shown_ = now;
 }
 
-void Reporter::trial(const db::Trial& trial, double best_us, double roofline_us, double seconds_left) {
-  const std::lock_guard lock(mutex_);
-  ++outcomes_[trial.outcome];
-  current_ = trial.problem.key();
+void Reporter::remember(db::Outcome outcome, std::string problem, double best_us, double roofline_us,
+                        double seconds_left) {
+  ++outcomes_[outcome];
+  current_ = std::move(problem);
   best_us_ = best_us;
   roofline_us_ = roofline_us;
   seconds_left_ = seconds_left;
+}
+
+void Reporter::trial(const db::Trial& trial, double best_us, double roofline_us, double seconds_left) {
+  const std::lock_guard lock(mutex_);
+  remember(trial.outcome, trial.problem.key(), best_us, roofline_us, seconds_left);
   if (style_ == ReportStyle::json) {
     Json event = {{"event", "trial"},
                   {"problem", current_},
@@ -138,11 +143,7 @@ void Reporter::trial(const db::Trial& trial, double best_us, double roofline_us,
 
 void Reporter::compiled(const db::OfflineTrial& trial, double best_us, double roofline_us, double seconds_left) {
   const std::lock_guard lock(mutex_);
-  ++outcomes_[trial.outcome];
-  current_ = trial.problem.key();
-  best_us_ = best_us;
-  roofline_us_ = roofline_us;
-  seconds_left_ = seconds_left;
+  remember(trial.outcome, trial.problem.key(), best_us, roofline_us, seconds_left);
   if (style_ == ReportStyle::json) {
     Json event = {{"event", "compiled"},
                   {"problem", current_},

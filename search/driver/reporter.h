@@ -67,6 +67,8 @@ class Reporter {
 
  private:
   std::string status_line() const;
+  /// What the status line says from now on.
+  void remember(db::Outcome outcome, std::string problem, double best_us, double roofline_us, double seconds_left);
   void show_status(bool always);
   void clear_line();
   void print_json(const std::string& text);

@@ -130,7 +130,7 @@ class Gemm final : public Operator {
 
   std::int64_t workspace_bytes(const Problem& problem, const Config& config) const override {
     const Dims d(problem);
-    if (is_matrix_path(config)) return matrix_workspace_bytes(d.matrix(), d.format, config);
+    if (is_matrix_path(config)) return matrix_workspace_bytes(d.matrix(), config);
     const std::int64_t parts = parameter(config, "split_k");
     return parts == 1 ? 0 : 4 * parts * d.batch * d.m * d.n;
   }

@@ -62,7 +62,7 @@ std::int64_t matrix_lds_bytes(const MatrixFormat& format, const Config& config);
 /// out of the space that would spill.
 std::int64_t matrix_registers(const MatrixFormat& format, const Config& config);
 
-std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const MatrixFormat& format, const Config& config);
+std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const Config& config);
 
 /// What a launch says about one operand: sizes in bytes.
 struct MatrixOperand {

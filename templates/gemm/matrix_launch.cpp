@@ -77,7 +77,7 @@ void require_chunks(const View& view, DType type, std::string_view op, std::stri
   }
 }
 
-std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const MatrixFormat&, const Config& config) {
+std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const Config& config) {
   const Geometry g(shape, config);
   if (g.split == 0) return 4 * 2 * g.parts * g.bm * g.bn;
   return g.split == 1 ? 0 : 4 * g.parts * shape.batch * shape.m * shape.n;

@@ -42,8 +42,9 @@ __device__ inline acc multiply(const PartX& x, const Fragment<LayoutW>& w, const
     chunk cx[2], cw[2];
     pair_of(x.c, cx);
     pair_of(w.c, cw);
-    return wt::mma<tile>::template scaled < cfg::format_w, cfg::format_x, mx_w ? SelW : 0,
-           mx_x ? SelX : 0 > (cw, cx, sum, mx_w ? word_w : unit_scale, mx_x ? word_x : unit_scale);
+    constexpr int byte_w = mx_w ? SelW : 0, byte_x = mx_x ? SelX : 0;
+    return wt::mma<tile>::template scaled<cfg::format_w, cfg::format_x, byte_w, byte_x>(
+        cw, cx, sum, mx_w ? word_w : unit_scale, mx_x ? word_x : unit_scale);
   }
 }
 

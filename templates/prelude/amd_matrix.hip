@@ -88,12 +88,6 @@ namespace wt {
 /// Codes of the 8 and 4 bit formats, as the instructions have them.
 constexpr int fp8 = 0, fp4 = 4;
 
-#if defined(__gfx950__)
-constexpr bool has_scaled_matrix = true;
-#else
-constexpr bool has_scaled_matrix = false;
-#endif
-
 template <int Tile>
 struct mma;
 

@@ -40,12 +40,6 @@ __device__ inline u32 load_byte(const window& from, u32 lane_offset, u32 uniform
   return __builtin_amdgcn_raw_buffer_load_b8(from.resource, lane_offset, uniform_offset, 0);
 }
 
-#if defined(__gfx950__)
-constexpr bool has_direct_lds = true;
-#else
-constexpr bool has_direct_lds = false;
-#endif
-
 /// The LDS address of a pointer into LDS.
 __device__ inline u32 lds_address(const char* p) {
   return static_cast<u32>(reinterpret_cast<__UINTPTR_TYPE__>((__attribute__((address_space(3))) const char*)p));

@@ -236,8 +236,6 @@ struct Mma {
 
 namespace wt {
 
-constexpr bool has_scaled_matrix = true;
-
 /// D = A * B^T + C, collective over the wave: bf16() on 16x16x32 or 32x32x16, scaled() on 16x16x128 or 32x32x64.
 template <int Tile>
 struct mma : wt_cpu::Mma<Tile> {

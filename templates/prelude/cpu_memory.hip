@@ -25,8 +25,6 @@ inline u32 load_word(const window& from, u32 lane_offset, u32 uniform_offset) {
   return from.load<u32>(lane_offset, uniform_offset);
 }
 
-constexpr bool has_direct_lds = true;
-
 /// Every lane's 16 bytes at lane_offset + uniform_offset + Skip of the window go to lds + LdsSkip + 16 * lane.
 template <int Skip, int LdsSkip>
 inline void copy_chunk_to_lds(const window& from, u32 lane_offset, u32 uniform_offset, char* lds) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "db/base/error.h"
+#include "runtime/kernels/coverage.h"
 #include "runtime/kernels/kernel_table.h"
 #include "templates/registry.h"
 
@@ -146,21 +147,25 @@ TEST_F(WeightOrderTest, FollowsMostWinnersOfTheFamily) {
 TEST_F(WeightOrderTest, ChoosesOnlyWhatReadsTheWeightsAsTheyLie) {
   add_winner(1, 1);
   add_winner(256, 0);
-  const WinnerIndex index(&*database_, environment);
+  WinnerIndex index(&*database_, environment);
   const templates::Operator& op = templates::get_operator("gemm");
   for (const templates::Arrangement lie : {templates::Arrangement::rows, templates::Arrangement::shuffled_weights}) {
     Orders orders(3);
     orders[weights_of_gemm] = lie;
+    index.set_orders(product(1), orders);
     for (const std::int64_t m : {1, 8, 64, 256, 4096}) {
-      const Choice choice = index.choose(product(m), gpu(), orders);
+      const Choice choice = index.choose(product(m), gpu());
       EXPECT_EQ(op.arrangement(product(m), choice.config, weights_of_gemm), lie) << m;
       EXPECT_TRUE(op.space(product(m), gpu()).valid(choice.config)) << m;
     }
   }
   Orders shuffled(3);
   shuffled[weights_of_gemm] = templates::Arrangement::shuffled_weights;
-  EXPECT_EQ(index.choose(product(1), gpu(), shuffled).match, Match::exact);
-  EXPECT_NE(index.choose(product(256), gpu(), shuffled).match, Match::exact) << "its winner reads rows";
+  index.set_orders(product(1), shuffled);
+  EXPECT_EQ(index.choose(product(1), gpu()).match, Match::exact);
+  EXPECT_NE(index.choose(product(256), gpu()).match, Match::exact) << "its winner reads rows";
+  const std::vector<db::Problem> problems{product(1), product(256)};
+  EXPECT_EQ(coverage_of(index, problems, gpu()).exact, 1) << "coverage counts what will really be run";
 }
 
 }  // namespace
