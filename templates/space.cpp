@@ -6,14 +6,14 @@
 
 namespace wavetune::templates {
 
-Space& Space::add(std::string name, std::vector<std::int64_t> values) {
+Space& Space::add(std::string name, std::vector<std::int64_t> values, std::vector<std::string> labels) {
   if (values.empty()) fail(ErrorKind::internal, "parameter '{}' has no values", name);
-  parameters_.push_back({std::move(name), std::move(values)});
+  parameters_.push_back({std::move(name), std::move(values), std::move(labels)});
   return *this;
 }
 
 Space& Space::require(std::string description, std::function<bool(const Config&)> holds) {
-  constraints_.push_back({std::move(description), std::move(holds), {}});
+  constraints_.push_back({std::move(description), std::move(holds), {}, {}});
   return *this;
 }
 
@@ -24,7 +24,30 @@ Space& Space::require(std::string description, std::vector<std::string> paramete
                                    [&name](const Parameter& parameter) { return parameter.name == name; });
     if (!known) fail(ErrorKind::internal, "constraint '{}' names the unknown parameter '{}'", description, name);
   }
-  constraints_.push_back({std::move(description), std::move(holds), std::move(parameters)});
+  constraints_.push_back({std::move(description), std::move(holds), std::move(parameters), {}});
+  return *this;
+}
+
+Space& Space::require(Expression expression, std::vector<std::vector<Value>> values) {
+  const auto written =
+      std::make_shared<const WrittenConstraint>(WrittenConstraint{std::move(expression), std::move(values)});
+  const std::vector<std::string>& names = written->expression.names();
+  std::vector<std::vector<std::int64_t>> space_values;
+  for (const std::string& name : names) {
+    const auto known = std::find_if(parameters_.begin(), parameters_.end(),
+                                    [&name](const Parameter& parameter) { return parameter.name == name; });
+    if (known != parameters_.end()) space_values.push_back(known->values);
+  }
+  require(written->expression.text(), names, [written, space_values](const Config& config) {
+    Scope scope;
+    for (std::size_t i = 0; i < space_values.size(); ++i) {
+      const std::string& name = written->expression.names()[i];
+      const auto at = std::find(space_values[i].begin(), space_values[i].end(), config.at(name));
+      scope.emplace(name, written->values[i].at(static_cast<std::size_t>(at - space_values[i].begin())));
+    }
+    return written->expression.holds(scope);
+  });
+  constraints_.back().written = written;
   return *this;
 }
 

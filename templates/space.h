@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "db/problem.h"
+#include "templates/expression/expression.h"
 
 namespace wavetune::templates {
 
@@ -15,25 +17,38 @@ using db::Config;
 
 struct Parameter {
   std::string name;
-  std::vector<std::int64_t> values;  ///< ascending; neighbours in the list are neighbours in the search
+  std::vector<std::int64_t> values;      ///< ascending; neighbours in the list are neighbours in the search
+  std::vector<std::string> labels = {};  ///< what values[i] stands for, when it is not an integer; else empty
+};
+
+/// A constraint that is written down, for those who can do more with it than ask whether it holds.
+struct WrittenConstraint {
+  Expression expression;
+  /// For each of the expression's names: what it is for each value of that parameter.
+  std::vector<std::vector<Value>> values;
 };
 
 struct Constraint {
   std::string description;  ///< in the reader's words, e.g. "A and B tiles fit in LDS"
   std::function<bool(const Config&)> holds;
-  std::vector<std::string> parameters;  ///< all that `holds` looks at; empty: not said
+  std::vector<std::string> parameters;                    ///< all that `holds` looks at; empty: not said
+  std::shared_ptr<const WrittenConstraint> written = {};  ///< null: there is only `holds`
 };
 
 /// Positions are mixed-radix numbers over the parameters' value indices, the first parameter being the lowest digit.
 class Space {
  public:
-  Space& add(std::string name, std::vector<std::int64_t> values);
+  /// `labels`: one a value, when the values stand for something else than integers.
+  Space& add(std::string name, std::vector<std::int64_t> values, std::vector<std::string> labels = {});
   Space& require(std::string description, std::function<bool(const Config&)> holds);
   /// With the parameters that `holds` looks at: it is then called as soon as they have values, on a Config that may
   /// lack the others, and enumerate() leaves out everything below a violation. Throws Error internal for a name that
   /// was not added.
   Space& require(std::string description, std::vector<std::string> parameters,
                  std::function<bool(const Config&)> holds);
+
+  /// An expression over parameters that were added. `values` as in WrittenConstraint; `holds` throws what it throws.
+  Space& require(Expression expression, std::vector<std::vector<Value>> values);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<Constraint>& constraints() const { return constraints_; }
