@@ -3,17 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "templates/space.h"
+#include "search/space/search_space.h"
 
 namespace wavetune::search {
 
-using templates::Config;
-using templates::Space;
+/// What became of a configuration.
+struct Observation {
+  std::optional<double> time_us;  ///< nothing: it failed
+  double cost_s = 0;              ///< what the trial took of the budget
+};
 
 /// Several proposals may be in flight: ask() any number of times, tell() in any order. Not thread-safe. The same seed
 /// and the same sequence of calls give the same proposals.
@@ -21,25 +26,27 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const = 0;
-  /// A valid configuration that was neither proposed nor told before; nothing when there is none left.
-  virtual std::optional<Config> ask() = 0;
-  /// What became of a configuration: its time, or nothing when it failed. Configurations that were never proposed are
-  /// welcome (earlier runs): they are learnt from and not proposed again.
-  virtual void tell(const Config& config, std::optional<double> time_us) = 0;
+  /// A configuration that was neither proposed nor told before; nothing when there is none left.
+  virtual std::optional<PointId> ask() = 0;
+  /// Configurations that were never proposed are welcome (earlier runs): they are learnt from and not proposed again.
+  virtual void tell(PointId point, const Observation& observation) = 0;
 };
 
 struct StrategyOptions {
   std::uint64_t seed = 0;
-  int expected_trials = 32;  ///< how many proposals the budget will allow, about: sets the cooling schedule
-  std::vector<Config> first =
-      {};  ///< proposed before anything else (default configuration, winners of neighbouring shapes)
+  int expected_trials = 32;  ///< how many proposals the budget will allow, about
+  double budget_s = 0;       ///< of all trials together; 0: only expected_trials counts
+  std::vector<PointId> first =
+      {};  ///< proposed before anything else (default configuration, winners of related shapes)
+  std::function<double(const Config&)> predicted_us = {};  ///< an analytic model's guess; empty: there is none
 };
 
-/// Valid configurations in a random order.
-std::unique_ptr<Strategy> make_random(const Space& space, const StrategyOptions& options);
-/// Random start, then simulated annealing over ordinal neighbours, from the best found.
-std::unique_ptr<Strategy> make_annealing(const Space& space, const StrategyOptions& options);
-/// The default: everything when the space is not larger than the budget, else annealing.
-std::unique_ptr<Strategy> make_portfolio(const Space& space, const StrategyOptions& options);
+/// Names that make_strategy takes, the default first.
+std::span<const std::string_view> strategy_names();
+inline constexpr std::string_view default_strategy = "portfolio";
+
+/// Throws Error usage for an unknown name and lists the known ones.
+std::unique_ptr<Strategy> make_strategy(std::string_view name, std::shared_ptr<const SearchSpace> space,
+                                        const StrategyOptions& options);
 
 }  // namespace wavetune::search

@@ -59,11 +59,12 @@ class Bench {
     const measure::PreparedProblem prepared = measure::prepare_problem(op, problem, 1);
     std::vector<std::unique_ptr<measure::Candidate>> candidates;
     candidates.push_back(load(prepared, winner->config));
-    auto strategy = make_random(op.space(problem, provider_->devices().front().limits), {.seed = 99});
+    const auto space = std::make_shared<const SearchSpace>(op.space(problem, provider_->devices().front().limits));
+    auto strategy = make_strategy("random", space, {.seed = 99});
     while (static_cast<int>(candidates.size()) <= sampled_) {
-      const auto config = strategy->ask();
-      if (!config) break;
-      if (auto candidate = load(prepared, *config)) candidates.push_back(std::move(candidate));
+      const auto point = strategy->ask();
+      if (!point) break;
+      if (auto candidate = load(prepared, space->config(*point))) candidates.push_back(std::move(candidate));
     }
     const std::vector<double> times = measure_in_turns(candidates);
     const double tuned = times.front();
