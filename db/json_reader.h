@@ -33,6 +33,8 @@ class JsonReader {
   double number() const;
   bool boolean() const;
   bool is_null() const;
+  /// For values that may have one of several types.
+  const nlohmann::json& json() const { return *value_; }
 
   [[noreturn]] void fail_here(const std::string& what) const;
   const std::string& path() const { return path_; }

@@ -8,6 +8,7 @@
 #include "db/base/command_line.h"
 #include "db/base/error.h"
 #include "db/commands/commands.h"
+#include "db/commands/export_t4.h"
 #include "db/transfer/csv_export.h"
 #include "db/transfer/json_export.h"
 
@@ -20,7 +21,7 @@ using Writer = void (*)(const db::Database&, std::ostream&);
 Writer writer_of(const std::string& format) {
   if (format == "json") return db::export_json;
   if (format == "csv") return db::export_csv;
-  fail(ErrorKind::usage, "export: --format '{}' is unknown; write json or csv", format);
+  fail(ErrorKind::usage, "export: --format '{}' is unknown; write json, csv or t4", format);
 }
 
 /// Writes beside the file and renames, so that a failed export leaves an earlier one alone.
@@ -42,22 +43,42 @@ void write_to(const std::filesystem::path& path, const db::Database& database, W
 
 }  // namespace
 
-int export_command(const std::vector<std::string>& args) {
+int export_command(const std::vector<std::string>& args) { return export_command(args, T1Meaning()); }
+
+int export_command(const std::vector<std::string>& args, const T1Meaning& t1_meaning) {
   std::string file;
   std::string format;
   std::string output;
+  T4Request t4;
   po::options_description options("Options");
-  options.add_options()("db", po::value(&file)->required(), "tuning database")(
-      "format,f", po::value(&format)->default_value("json"),
+  auto add = options.add_options();
+  add("db", po::value(&file)->required(), "tuning database");
+  add("format,f", po::value(&format)->default_value("json"),
       "json: everything, for 'wavetune import' (format in db/transfer/schema.json); csv: one row a trial, winners "
-      "flagged")("output,o", po::value(&output)->default_value("-"), "file to write; - is standard output");
+      "flagged; t4: recordings of tuned spaces, for 'wavetune replay' and other tuners' tools, each with a T1 file");
+  add("output,o", po::value(&output)->default_value("-"),
+      "file to write; - is standard output; t4: gzip when it ends in .gz, or a FOLDER/ that gets a file for each "
+      "problem "
+      "and device");
+  add("problem", po::value(&t4.problem), "t4: only this problem (gemm/bf16/k=2048,m=16,n=4096), or all of gemm/bf16");
+  if (t1_meaning) add("space", po::value(&t4.space), "t4: the T1 file that 'tune --spec' was given");
   const CommandHelp help{
       "export",
-      "export --db FILE [--format json|csv] [-o FILE]",
+      "export --db FILE [--format json|csv|t4] [-o FILE]",
       "Writes the tuning database in a form that other programs read.",
-      {"wavetune export --db tune.db --format json -o tune.json", "wavetune export --db tune.db --format csv | head"}};
+      {"wavetune export --db tune.db --format json -o tune.json", "wavetune export --db tune.db --format csv | head",
+       "wavetune export --db tune.db --format t4 --problem gemm/bf16 -o recordings/"}};
   po::variables_map values;
   if (!parse_command_line(help, options, {}, args, values)) return 0;
+  if (format == "t4") {
+    t4.output = output;
+    const db::ValueMeaning meaning = t4.space.empty() ? db::ValueMeaning() : t1_meaning(t4.space);
+    export_t4(db::Database::open(file, db::OpenMode::read_only), t4, meaning);
+    return 0;
+  }
+  if (!t4.problem.empty() || !t4.space.empty()) {
+    fail(ErrorKind::usage, "export: --problem and --space belong to --format t4");
+  }
   const Writer write = writer_of(format);
   const auto database = db::Database::open(file, db::OpenMode::read_only);
   if (output == "-") {
