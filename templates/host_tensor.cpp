@@ -31,7 +31,19 @@ double HostTensor::at(std::int64_t index) const {
     case DType::e8m0:
       return float_from_e8m0(as<std::uint8_t>()[i]);
     case DType::f16:
-      break;  // no operator uses f16 yet
+      return float_from_f16(as<std::uint16_t>()[i]);
+    case DType::f64:
+      return as<double>()[i];
+    case DType::i8:
+      return as<std::int8_t>()[i];
+    case DType::i16:
+      return as<std::int16_t>()[i];
+    case DType::u16:
+      return as<std::uint16_t>()[i];
+    case DType::u32:
+      return as<std::uint32_t>()[i];
+    case DType::u64:
+      return static_cast<double>(as<std::uint64_t>()[i]);
   }
   return std::nan("");
 }
@@ -65,6 +77,25 @@ void HostTensor::set(std::int64_t index, double value) {
       as<std::uint8_t>()[i] = e8m0_from_float(static_cast<float>(value));
       break;
     case DType::f16:
+      as<std::uint16_t>()[i] = f16_from_float(static_cast<float>(value));
+      break;
+    case DType::f64:
+      as<double>()[i] = value;
+      break;
+    case DType::i8:
+      as<std::int8_t>()[i] = static_cast<std::int8_t>(value);
+      break;
+    case DType::i16:
+      as<std::int16_t>()[i] = static_cast<std::int16_t>(value);
+      break;
+    case DType::u16:
+      as<std::uint16_t>()[i] = static_cast<std::uint16_t>(value);
+      break;
+    case DType::u32:
+      as<std::uint32_t>()[i] = static_cast<std::uint32_t>(value);
+      break;
+    case DType::u64:
+      as<std::uint64_t>()[i] = static_cast<std::uint64_t>(value);
       break;
   }
 }

@@ -10,8 +10,6 @@
 namespace wavetune::templates {
 namespace {
 
-bool is_integer(DType type) { return type == DType::i32 || type == DType::i64 || type == DType::u8; }
-
 /// Deviation of one element in units of the tolerance.
 double deviation(double got, double expected, const Tolerance& tolerance, bool integer) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -81,17 +79,27 @@ std::string source_hash(const Operator& op) {
   for (const auto& [path, text] : embedded_sources()) {
     if (path.starts_with("templates/prelude/")) append(path, text);
   }
-  for (const std::string& path : op.source_files()) append(path, embedded_source(path));
+  for (const SourceText& source : op.sources()) append(source.path, source.text);
   return content_hash(all);
 }
 
 std::string kernel_source(const Operator& op, const Problem& problem, const Config& config) {
+  return op.source(problem, config);
+}
+
+std::vector<SourceText> Operator::sources() const {
+  std::vector<SourceText> texts;
+  for (const std::string& path : source_files()) texts.push_back({path, std::string(embedded_source(path))});
+  return texts;
+}
+
+std::string Operator::source(const Problem& problem, const Config& config) const {
   std::string source = "namespace cfg {\n";
-  for (const auto& [name, value] : op.constants(problem, config)) {
+  for (const auto& [name, value] : constants(problem, config)) {
     source += fmt::format("constexpr int {} = {};\n", name, value);
   }
   source += "}  // namespace cfg\n";
-  for (const std::string& path : op.kernel_files(config)) {
+  for (const std::string& path : kernel_files(config)) {
     // Compiler messages then name the file below the repository, not a line of the assembled unit.
     source += fmt::format("#line 1 \"{}\"\n", path);
     source += embedded_source(path);

@@ -104,6 +104,12 @@ struct Comparison {
   bool passes() const { return worst <= 1.0; }
 };
 
+/// One of the texts that a kernel is made of.
+struct SourceText {
+  std::string path;
+  std::string text;
+};
+
 /// Stateless and shared: all methods are const and thread-safe.
 class Operator {
  public:
@@ -126,6 +132,14 @@ class Operator {
   virtual std::vector<std::string> source_files() const = 0;
   /// Those of them that a configuration's translation unit is made of, in order.
   virtual std::vector<std::string> kernel_files(const Config&) const { return source_files(); }
+  /// All texts that decide what this operator's kernels compute, without the preludes: what source_hash is made of. The
+  /// default is source_files().
+  virtual std::vector<SourceText> sources() const;
+  /// What follows the target's prelude in a configuration's translation unit. The default: constants() as cfg::NAME,
+  /// then kernel_files().
+  virtual std::string source(const Problem& problem, const Config& config) const;
+  /// For the compiler, after those of the target.
+  virtual std::vector<std::string> compile_options() const { return {}; }
   /// Part of source_hash: raised when launches(), the meaning of a parameter, or the reference changes without a change
   /// in the kernel files.
   virtual int version() const { return 1; }
@@ -171,7 +185,7 @@ class Operator {
 /// Operator::version(). A trial made with another hash does not win.
 std::string source_hash(const Operator& op);
 
-/// Constants and kernel files: what follows the target's prelude in the translation unit.
+/// Operator::source.
 std::string kernel_source(const Operator& op, const Problem& problem, const Config& config);
 
 /// Name of the DType of a problem's dtype text: "bf16" or, with another output type, "bf16_f32" (input_output).

@@ -19,12 +19,19 @@
 namespace wavetune::jit {
 namespace {
 
+using Done = std::function<void(std::shared_future<CompileResult>)>;
+
 struct Job {
   std::string key;
   CompileRequest request;
   std::shared_ptr<const WorkerSetup> setup;
   std::promise<CompileResult> promise;
+  std::shared_future<CompileResult> future;
+  std::vector<Done> done;  ///< guarded by the service's mutex
+  std::atomic<bool> given_up = false;
 };
+
+std::exception_ptr given_up(const char* why) { return std::make_exception_ptr(Error(ErrorKind::internal, why)); }
 
 int worker_count(int wanted) {
   if (wanted > 0) return wanted;
@@ -47,33 +54,49 @@ class CompileService::Impl {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
+      for (const auto& [key, job] : in_flight_) job->given_up = true;
     }
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
     for (const auto& job : queue_) {
-      job->promise.set_exception(
-          std::make_exception_ptr(Error(ErrorKind::internal, "the compile service was stopped before this compile")));
+      finish(*job, []() -> CompileResult {
+        std::rethrow_exception(given_up("the compile service was stopped before this compile"));
+      });
     }
   }
 
-  std::shared_future<CompileResult> submit(CompileRequest request) {
+  void give_up_all() {
+    std::deque<std::shared_ptr<Job>> waiting;
+    {
+      const std::lock_guard lock(mutex_);
+      waiting.swap(queue_);
+      for (const auto& [key, job] : in_flight_) job->given_up = true;
+    }
+    for (const auto& job : waiting) {
+      finish(*job, []() -> CompileResult { std::rethrow_exception(given_up("given up before it was compiled")); });
+    }
+  }
+
+  std::shared_future<CompileResult> submit(CompileRequest request, Done done) {
     std::shared_ptr<const WorkerSetup> setup = setup_of(request.device);
     const std::string key = key_of(request, *setup);
     const std::lock_guard lock(mutex_);
     ++counters_.submitted;
-    if (const auto found = in_flight_.find(key); found != in_flight_.end()) {
+    if (const auto found = in_flight_.find(key); found != in_flight_.end() && !found->second->given_up) {
       ++counters_.shared;
-      return found->second;
+      if (done) found->second->done.push_back(std::move(done));
+      return found->second->future;
     }
-    auto job = std::make_unique<Job>();
+    auto job = std::make_shared<Job>();
     job->key = key;
     job->request = std::move(request);
     job->setup = std::move(setup);
-    std::shared_future<CompileResult> future = job->promise.get_future().share();
-    in_flight_.emplace(key, future);
-    queue_.push_back(std::move(job));
+    job->future = job->promise.get_future().share();
+    if (done) job->done.push_back(std::move(done));
+    in_flight_.insert_or_assign(key, job);
+    queue_.push_back(job);
     wake_.notify_one();
-    return future;
+    return job->future;
   }
 
   int workers() const { return static_cast<int>(threads_.size()); }
@@ -114,7 +137,7 @@ class CompileService::Impl {
   void serve() {
     CompileWorker worker(options_.worker_executable, options_.memory_limit_bytes);
     for (;;) {
-      std::unique_ptr<Job> job;
+      std::shared_ptr<Job> job;
       {
         std::unique_lock lock(mutex_);
         wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
@@ -122,19 +145,32 @@ class CompileService::Impl {
         job = std::move(queue_.front());
         queue_.pop_front();
       }
-      finish(*job, worker);
+      finish(*job, [&] { return run(*job, worker); });
     }
   }
 
-  void finish(Job& job, CompileWorker& worker) {
+  /// `work` gives the result or throws. Nobody joins the job from the moment on at which its promise is filled.
+  template <class Work>
+  void finish(Job& job, const Work& work) {
+    CompileResult result;
+    std::exception_ptr failure;
     try {
-      CompileResult result = run(job, worker);
-      forget(job.key);
-      job.promise.set_value(std::move(result));
+      result = work();
     } catch (...) {
-      forget(job.key);
-      job.promise.set_exception(std::current_exception());
+      failure = std::current_exception();
     }
+    std::vector<Done> done;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = in_flight_.find(job.key); found != in_flight_.end() && found->second.get() == &job)
+        in_flight_.erase(found);
+      done.swap(job.done);
+    }
+    if (failure)
+      job.promise.set_exception(failure);
+    else
+      job.promise.set_value(std::move(result));
+    for (const Done& call : done) call(job.future);
   }
 
   CompileResult run(const Job& job, CompileWorker& worker) {
@@ -148,14 +184,10 @@ class CompileService::Impl {
       return result;
     }
     tally(&CompileCounters::compiled);
-    CompileResult result = worker.compile(job.request, *job.setup, next_folder(), options_.timeout, stop_);
+    CompileResult result = worker.compile(job.request, *job.setup, next_folder(), options_.timeout, job.given_up);
+    if (job.given_up) std::rethrow_exception(given_up("given up while it was compiled"));
     if (result.outcome == db::Outcome::ok) cache_.store(job.key, {result.code, result.log, result.resources});
     return result;
-  }
-
-  void forget(const std::string& key) {
-    const std::lock_guard lock(mutex_);
-    in_flight_.erase(key);
   }
 
   CompileOptions options_;
@@ -163,8 +195,8 @@ class CompileService::Impl {
   mutable std::mutex mutex_;  ///< guards queue_, in_flight_ and counters_
   std::condition_variable wake_;
   std::atomic<bool> stop_ = false;
-  std::deque<std::unique_ptr<Job>> queue_;
-  std::map<std::string, std::shared_future<CompileResult>> in_flight_;
+  std::deque<std::shared_ptr<Job>> queue_;
+  std::map<std::string, std::shared_ptr<Job>> in_flight_;
   CompileCounters counters_;
   std::mutex setup_mutex_;  ///< guards what follows
   std::map<std::string, std::shared_ptr<const WorkerSetup>> setups_;
@@ -177,8 +209,14 @@ CompileService::CompileService(CompileOptions options) : impl_(std::make_unique<
 CompileService::~CompileService() = default;
 
 std::shared_future<CompileResult> CompileService::submit(CompileRequest request) {
-  return impl_->submit(std::move(request));
+  return impl_->submit(std::move(request), {});
 }
+
+void CompileService::submit(CompileRequest request, std::function<void(std::shared_future<CompileResult>)> done) {
+  impl_->submit(std::move(request), std::move(done));
+}
+
+void CompileService::give_up_all() { impl_->give_up_all(); }
 
 int CompileService::workers() const { return impl_->workers(); }
 CompileCounters CompileService::counters() const { return impl_->counters(); }

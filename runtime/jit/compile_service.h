@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -59,7 +60,11 @@ class CompileService {
 
   /// Throws Error usage for a device spec that is none and not_found when there is no compiler for it.
   std::shared_future<CompileResult> submit(CompileRequest request);
+  /// Same; `done` is called once, with the finished future, by a thread of this service, which it must not hold up.
+  void submit(CompileRequest request, std::function<void(std::shared_future<CompileResult>)> done);
   CompileResult compile(CompileRequest request) { return submit(std::move(request)).get(); }
+  /// All requests that are not finished fail with Error internal, within a tenth of a second: for the end of a run.
+  void give_up_all();
   int workers() const;
   CompileCounters counters() const;
   /// The name of a request's result, in the cache and in the database: a hash of the compiler and its version, the

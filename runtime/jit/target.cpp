@@ -29,7 +29,9 @@ CompileTarget compile_target_for_arch(std::string_view arch) {
 
 CompileRequest request_for(const CompileTarget& target, const templates::Operator& op,
                            const templates::Problem& problem, const templates::Config& config) {
-  return {target.device, target.prelude + kernel_source(op, problem, config), target.options};
+  CompileRequest request{target.device, target.prelude + kernel_source(op, problem, config), target.options};
+  for (std::string& option : op.compile_options()) request.options.push_back(std::move(option));
+  return request;
 }
 
 }  // namespace wavetune::jit

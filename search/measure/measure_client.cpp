@@ -16,6 +16,9 @@
 namespace wavetune::measure {
 namespace {
 
+/// Thrown and caught in here.
+struct GivenUp {};
+
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -90,6 +93,10 @@ MeasureClient::Answer MeasureClient::ask(const nlohmann::json& head, std::span<c
   Answer answer;
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    if (give_up_ && give_up_()) {
+      stop();
+      return {Ending::given_up, "", ""};
+    }
     if (left.count() <= 0) {
       stop();
       return {Ending::timed_out, "", fmt::format("no answer after {} ms; the process was killed", timeout.count())};
@@ -105,6 +112,7 @@ MeasureClient::Answer MeasureClient::ask(const nlohmann::json& head, std::span<c
 nlohmann::json MeasureClient::ask_surely(const nlohmann::json& head, std::span<const std::byte> payload,
                                          milliseconds timeout, const std::string& action) {
   const Answer answer = ask(head, payload, timeout);
+  if (answer.ending == Ending::given_up) throw GivenUp();
   if (answer.ending != Ending::answered) fail(ErrorKind::device, "cannot {}: {}", action, answer.error);
   std::span<const std::byte> nothing;
   nlohmann::json json = jit::unpack_message(answer.message, nothing);
@@ -127,7 +135,14 @@ void MeasureClient::ensure_open() {
   (void)::fcntl(process_->error(), F_SETFL, flags | O_NONBLOCK);
   ++starts_;
   try {
-    ask_surely({{"type", "open"}, {"device", options_.device}, {"index", options_.index}}, {}, options_.open_timeout,
+    nlohmann::json head = {{"type", "open"}, {"device", options_.device}, {"index", options_.index}};
+    std::span<const std::byte> reference;
+    if (options_.external) {
+      head["spec"] = options_.external->spec.string();
+      head["source_hash"] = options_.external->source_hash;
+      reference = options_.external->reference_code;
+    }
+    ask_surely(head, reference, options_.open_timeout,
                fmt::format("open device {} of '{}' in a measuring process", options_.index, options_.device));
   } catch (...) {
     stop();
@@ -154,6 +169,7 @@ MeasureResult MeasureClient::measure(const MeasureRequest& request) {
                                {"incumbent_us", request.incumbent_us},
                                {"timing", timing_to_json(request.timing)}};
   const Answer answer = ask(head, request.code, options_.run_timeout);
+  if (answer.ending == Ending::given_up) throw GivenUp();
   MeasureResult result;
   if (answer.ending != Ending::answered) {
     result.outcome = answer.ending == Ending::timed_out ? db::Outcome::timeout : db::Outcome::fault;
@@ -166,6 +182,22 @@ MeasureResult MeasureClient::measure(const MeasureRequest& request) {
   if (json.value("ok", false)) return result_from_json(json.at("result"));
   result.outcome = db::Outcome::launch_error;
   result.error = json.value("error", "no reason given");
+  return result;
+}
+
+std::optional<MeasureResult> MeasureClient::measure(const MeasureRequest& request,
+                                                    const std::function<bool()>& give_up) {
+  give_up_ = give_up;
+  std::optional<MeasureResult> result;
+  try {
+    result = measure(request);
+  } catch (const GivenUp&) {
+    result.reset();
+  } catch (...) {
+    give_up_ = nullptr;
+    throw;
+  }
+  give_up_ = nullptr;
   return result;
 }
 

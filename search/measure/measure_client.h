@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -10,14 +11,16 @@
 
 #include "runtime/process/message_channel.h"
 #include "runtime/process/subprocess.h"
+#include "search/measure/external_kernel.h"
 #include "search/measure/messages.h"
 #include "search/measure/peak_run.h"
 
 namespace wavetune::measure {
 
 struct MeasureClientOptions {
-  std::string device;                            ///< device spec ("cpu:8")
-  int index = 0;                                 ///< which of the devices it shows
+  std::string device;                                   ///< device spec ("cpu:8")
+  int index = 0;                                        ///< which of the devices it shows
+  std::shared_ptr<const ExternalKernel> external = {};  ///< a kernel that this build does not have; null: none
   std::filesystem::path worker_executable = {};  ///< empty: this executable, started as `wavetune __measure-worker`
   std::chrono::milliseconds open_timeout{120'000};
   std::chrono::milliseconds prepare_timeout{900'000};  ///< input data and reference, computed on the host
@@ -35,6 +38,10 @@ class MeasureClient {
   /// process cannot be started, cannot open the device, or cannot prepare the problem (the message says which).
   MeasureResult measure(const MeasureRequest& request);
 
+  /// Same, for a run that may end at any moment: `give_up` is asked several times a second, and when it says yes the
+  /// process is killed and there is no result.
+  std::optional<MeasureResult> measure(const MeasureRequest& request, const std::function<bool()>& give_up);
+
   /// Throws Error device when it cannot be measured.
   DevicePeak peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels);
 
@@ -44,7 +51,7 @@ class MeasureClient {
   int restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
 
  private:
-  enum class Ending { answered, died, timed_out };
+  enum class Ending { answered, died, timed_out, given_up };
   struct Answer {
     Ending ending = Ending::answered;
     std::string message;  ///< the packed answer
@@ -65,6 +72,7 @@ class MeasureClient {
   std::string error_text_;  ///< the process's standard error, the last of it
   std::string prepared_;    ///< what the process has prepared: seed and problem key
   int starts_ = 0;
+  std::function<bool()> give_up_;  ///< of the measurement in progress; empty: never
 };
 
 /// What of a dead process's standard error tells the reader most: a sanitizer's report from its headline on, else the

@@ -11,6 +11,7 @@
 #include "runtime/hip/handles.h"
 #include "runtime/jit/packed_message.h"
 #include "runtime/process/message_channel.h"
+#include "search/measure/external_kernel.h"
 #include "search/measure/peak_run.h"
 #include "search/measure/verify_and_time.h"
 #include "templates/registry.h"
@@ -19,15 +20,15 @@ namespace wavetune::measure {
 namespace {
 
 /// Answers requests. Heads are {"type": "open" | "prepare" | "measure" | "peak", ...}; answers have "ok", and "error"
-/// when it is false. "measure" carries the code object as payload; its answer says in "leaves" that the process ends
-/// now.
+/// when it is false. "open" may name a kernel from outside ("spec", "source_hash") with the code of its reference as
+/// payload. "measure" carries the code object as payload; its answer says in "leaves" that the process ends now.
 class Worker {
  public:
   explicit Worker(FindOperator find) : find_(std::move(find)) {}
 
   nlohmann::json answer(const nlohmann::json& request, std::span<const std::byte> payload) {
     const auto type = request.at("type").get<std::string>();
-    if (type == "open") return open(request);
+    if (type == "open") return open(request, payload);
     if (!provider_) fail(ErrorKind::internal, "'{}' before 'open'", type);
     if (type == "prepare") return prepare(request);
     if (type == "measure") return measure(request, payload);
@@ -41,7 +42,11 @@ class Worker {
   bool device_lost() const { return device_lost_; }
 
  private:
-  nlohmann::json open(const nlohmann::json& request) {
+  nlohmann::json open(const nlohmann::json& request, std::span<const std::byte> payload) {
+    if (request.contains("spec")) {
+      external_ = load_external(request.at("spec").get<std::string>(), request.at("source_hash").get<std::string>());
+      reference_code_.assign(payload.begin(), payload.end());
+    }
     provider_ = hip::load_provider(hip::parse_device_spec(request.at("device").get<std::string>()));
     device_ = request.at("index").get<int>();
     const hip::Api& api = provider_->api();
@@ -52,7 +57,12 @@ class Worker {
   nlohmann::json prepare(const nlohmann::json& request) {
     prepared_.reset();
     const db::Problem problem = db::problem_from_key(request.at("problem").get<std::string>());
-    prepared_ = prepare_problem(find_(problem.op), problem, request.at("seed").get<std::uint64_t>());
+    const bool external = external_ && problem.op == external_->name();
+    const templates::Operator& op = external ? *external_ : find_(problem.op);
+    PreparedProblem prepared = prepare_problem(op, problem, request.at("seed").get<std::uint64_t>());
+    if (external && external_->has_reference_kernel())
+      run_reference(*provider_, device_, *external_, reference_code_, prepared);
+    prepared_ = std::move(prepared);
     return {{"ok", true}};
   }
 
@@ -70,6 +80,8 @@ class Worker {
   }
 
   FindOperator find_;
+  std::unique_ptr<const templates::SpecOperator> external_;
+  std::vector<std::byte> reference_code_;
   std::shared_ptr<const hip::Provider> provider_;
   int device_ = 0;
   std::optional<PreparedProblem> prepared_;

@@ -12,7 +12,7 @@ using templates::DType;
 using templates::HostTensor;
 using templates::Role;
 
-// All bits set is NaN in float32, bf16, f16, e4m3fn and e8m0.
+// All bits set is NaN in float64, float32, bf16, f16, e4m3fn and e8m0.
 constexpr int guard_byte = 0xFF;
 // Not 0xFF: -1 is a value that integer outputs have by right ("no index"), and must not be there without being written.
 constexpr int integer_poison_byte = 0xA5;
@@ -20,6 +20,7 @@ constexpr int integer_poison_byte = 0xA5;
 int poison_byte(DType type) {
   switch (type) {
     case DType::f32:
+    case DType::f64:
     case DType::bf16:
     case DType::f16:
     case DType::fp8:

@@ -201,5 +201,39 @@ TEST_F(Formats, ShuffledScalesAreAiters) {
   }
 }
 
+TEST(Half, EveryCodeComesBackAndHalfWaysRoundToEven) {
+  EXPECT_EQ(float_from_f16(0x3C00), 1.0f);
+  EXPECT_EQ(float_from_f16(0xC580), -5.5f);
+  EXPECT_EQ(float_from_f16(0x0001), 0x1p-24f);
+  EXPECT_EQ(float_from_f16(0x7BFF), 65504.0f);
+  EXPECT_EQ(float_from_f16(0xFC00), -infinity);
+  EXPECT_TRUE(std::isnan(float_from_f16(0x7E01)));
+  for (unsigned code = 0; code < 0x7C00; ++code) {
+    const float value = float_from_f16(static_cast<std::uint16_t>(code));
+    EXPECT_EQ(f16_from_float(value), code);
+    EXPECT_EQ(f16_from_float(-value), code | 0x8000u);
+    // The largest finite code is followed by infinity, from 65520 on.
+    const float above = code == 0x7BFF ? 65536.0f : float_from_f16(static_cast<std::uint16_t>(code + 1));
+    const float middle = (value + above) / 2;
+    EXPECT_EQ(f16_from_float(middle), code + code % 2) << code;
+    EXPECT_EQ(f16_from_float(std::nextafter(middle, 0.0f)), code) << code;
+    EXPECT_EQ(f16_from_float(std::nextafter(middle, infinity)), code + 1) << code;
+  }
+  EXPECT_EQ(f16_from_float(1e30f), 0x7C00);
+  EXPECT_EQ(f16_from_float(-infinity), 0xFC00);
+  EXPECT_TRUE(std::isnan(float_from_f16(f16_from_float(nan))));
+}
+
+TEST(HostTensor, KeepsNumbersOfEveryType) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16, DType::i32, DType::i64, DType::u8, DType::f64,
+                           DType::i8, DType::i16, DType::u16, DType::u32, DType::u64}) {
+    HostTensor tensor(type, 2);
+    tensor.set(1, 113);
+    EXPECT_EQ(tensor.at(1), 113) << to_string(type);
+    EXPECT_EQ(tensor.at(0), 0) << to_string(type);
+    EXPECT_EQ(dtype_from_string(to_string(type)), type);
+  }
+}
+
 }  // namespace
 }  // namespace wavetune::templates::test

@@ -116,11 +116,21 @@ std::array<std::byte, 8> poison(DType type) {
       put(std::uint16_t{0x7eed});
       break;
     case DType::i32:
+    case DType::u32:
       put(std::uint32_t{0x7eadbeef});
       break;
     case DType::i64:
+    case DType::u64:
       put(std::uint64_t{0x7eadbeef7eadbeef});
       break;
+    case DType::f64:
+      put(std::uint64_t{0x7ff8deaddeaddead});
+      break;
+    case DType::i16:
+    case DType::u16:
+      put(std::uint16_t{0x7ead});
+      break;
+    case DType::i8:
     case DType::u8:
     case DType::fp4:
       put(std::uint8_t{0xa5});

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "db/base/error.h"
@@ -219,9 +220,44 @@ TEST_F(Service, TheDestructorEndsACompileInProgress) {
     waiting = service.submit(request(kernel));
     std::this_thread::sleep_for(200ms);
   }
-  EXPECT_EQ(db::to_string(running.get().outcome), "compile_crash");
+  EXPECT_THROW(running.get(), Error);
   EXPECT_THROW(waiting.get(), Error);
   EXPECT_TRUE(test::compile_workers().empty());
+}
+
+TEST_F(Service, GivingUpFailsWhatIsInFlightAndTheServiceGoesOn) {
+  CompileService service(options());
+  const auto running = service.submit(request(endless_source()));
+  const auto waiting = service.submit(request(kernel));
+  std::this_thread::sleep_for(200ms);
+  service.give_up_all();
+  EXPECT_EQ(waiting.wait_for(1s), std::future_status::ready);
+  EXPECT_EQ(running.wait_for(1s), std::future_status::ready);
+  EXPECT_THROW(running.get(), Error);
+  EXPECT_THROW(waiting.get(), Error);
+  EXPECT_EQ(db::to_string(service.compile(request(kernel)).outcome), "ok");
+}
+
+TEST_F(Service, CallsBackOnceForEachRequestAlsoWhenTheyShareOneResult) {
+  std::mutex mutex;
+  std::vector<std::string> outcomes;
+  const auto note = [&](const std::shared_future<CompileResult>& future) {
+    const std::lock_guard lock(mutex);
+    try {
+      outcomes.emplace_back(db::to_string(future.get().outcome));
+    } catch (const Error&) {
+      outcomes.emplace_back("given up");
+    }
+  };
+  {
+    CompileService service(options());
+    service.submit(request(kernel), note);
+    service.submit(request(kernel), note);
+    service.compile(request(kernel));
+    service.submit(request(endless_source()), note);
+    service.submit(request(std::string(kernel) + "// waits\n"), note);
+  }
+  EXPECT_EQ(outcomes, (std::vector<std::string>{"ok", "ok", "given up", "given up"}));
 }
 
 TEST_F(Service, AnUnknownDeviceIsAnErrorOfTheCaller) {

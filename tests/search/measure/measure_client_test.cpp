@@ -81,6 +81,24 @@ TEST_F(Measuring, AHangIsATimeoutAndTheProcessIsReplaced) {
   EXPECT_EQ(client_->restarts(), 1);
 }
 
+TEST_F(Measuring, IsGivenUpWhenNobodyWaitsAnyLonger) {
+  EXPECT_EQ(measure(good).outcome, db::Outcome::ok);
+  MeasureRequest request;
+  request.problem = planted_problem();
+  request.config = planted_config(hangs);
+  const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
+  const auto compiled = compiler_.compile(
+      {"cpu", provider->prelude() + planted_source(planted_operator(), request.problem, request.config),
+       provider->compile_options(provider->devices().front())});
+  request.code = compiled.code;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto waited = [&] { return std::chrono::steady_clock::now() - begin; };
+  EXPECT_FALSE(client_->measure(request, [&] { return waited() > std::chrono::milliseconds(300); }).has_value());
+  EXPECT_LT(waited(), std::chrono::seconds(3));
+  EXPECT_EQ(client_->pid(), -1);
+  EXPECT_EQ(measure(good).outcome, db::Outcome::ok) << "nothing is given up any more";
+}
+
 TEST_F(Measuring, AProcessKilledBetweenTwoConfigurationsIsReplacedSilently) {
   EXPECT_EQ(measure(good).outcome, db::Outcome::ok);
   ::kill(client_->pid(), SIGKILL);
