@@ -20,6 +20,9 @@
 #include "search/inspect/inspect_command.h"
 #include "search/layout/layout_command.h"
 #include "search/measure/measure_worker.h"
+#include "search/replay/replay_command.h"
+#include "search/replay/t1_meaning.h"
+#include "search/report/report_command.h"
 
 namespace wavetune::cli {
 namespace {
@@ -36,8 +39,11 @@ const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       {"tune", "search kernel configurations for a model, keep the winners, choose the TP/DP layout", tune_command},
       {"layout", "print (or choose again) the TP x DP layout from measured operator times", layout_command},
+      {"report", "show what tuning found and how, as text or as one HTML page", report_command},
+      {"replay", "score search strategies on recorded spaces, without a device", replay_command},
       {"serve", "serve a model over the OpenAI API with the tuned kernels and the chosen layout", serve_command},
-      {"export", "write the database as JSON or CSV", export_command},
+      {"export", "write the database as JSON, CSV or T4 recordings",
+       [](const Arguments& words) { return export_command(words, t1_meaning); }},
       {"import", "read an exported JSON into a database", import_command},
       {"db", "look into a database: 'db show'", db_command},
       {"inspect", "print what the machine code of a configuration says: resources, occupancy, inner loop",

@@ -25,7 +25,8 @@ std::optional<double> seconds_of(const std::string& iso) {
 
 }  // namespace
 
-Budget::Budget(double total_s, double spent_s) : total_s_(total_s), spent_s_(std::min(spent_s, total_s)) {}
+Budget::Budget(double total_s, double spent_s, Clock::time_point start)
+    : total_s_(total_s), spent_s_(std::min(spent_s, total_s)), start_(start) {}
 
 double Budget::left_s() const {
   if (!limited()) return unlimited;
@@ -33,15 +34,12 @@ double Budget::left_s() const {
   return std::max(0.0, total_s_ - spent_s_ - elapsed);
 }
 
-bool Budget::spent() const { return limited() && left_s() < 0.05 * total_s_; }
-
 void Budget::grant(double seconds) { spent_s_ = std::max(0.0, spent_s_ - seconds); }
 
-double Budget::slice_s(double weight, double weights_left, int shapes_left, double floor_s) const {
-  if (!limited()) return unlimited;
-  const double left = left_s();
-  const double floor = std::min(floor_s, left / std::max(1, shapes_left));
-  const double beyond_floors = left - floor * shapes_left;
+double slice_s(double left_s, double weight, double weights_left, int shapes_left, double floor_s) {
+  if (left_s == Budget::unlimited) return Budget::unlimited;
+  const double floor = std::min(floor_s, left_s / std::max(1, shapes_left));
+  const double beyond_floors = left_s - floor * shapes_left;
   return floor + (weights_left > 0 ? beyond_floors * weight / weights_left : 0);
 }
 

@@ -73,6 +73,11 @@ std::filesystem::path kept_path(const hip::Provider& provider, const std::string
   return directory / fmt::format("peaks-{}.json", content_hash(text));
 }
 
+std::string peak_source(const hip::Provider& provider) {
+  const bool gpu = provider.kind() != hip::ProviderKind::cpu;
+  return provider.prelude() + fma_source + (gpu ? matrix_source : "");
+}
+
 std::optional<measure::DevicePeak> read_kept(const std::filesystem::path& path) {
   try {
     return measure::peak_from_json(nlohmann::json::parse(read_file(path)));
@@ -88,7 +93,7 @@ measure::DevicePeak device_peaks(const hip::Provider& provider, const std::strin
                                  const std::filesystem::path& cache_directory) {
   const bool gpu = provider.kind() != hip::ProviderKind::cpu;
   const hip::DeviceInfo& device = provider.devices().front();
-  const std::string source = provider.prelude() + fma_source + (gpu ? matrix_source : "");
+  const std::string source = peak_source(provider);
   const std::filesystem::path path = kept_path(provider, source, cache_directory);
   const jit::CompileResult compiled = compiler.compile({device_spec, source, provider.compile_options(device)});
   if (compiled.outcome != db::Outcome::ok) {
@@ -107,6 +112,11 @@ measure::DevicePeak device_peaks(const hip::Provider& provider, const std::strin
     // Not being able to keep it only loses the best of this run.
   }
   return peak;
+}
+
+std::optional<measure::DevicePeak> kept_peaks(const hip::Provider& provider,
+                                              const std::filesystem::path& cache_directory) {
+  return read_kept(kept_path(provider, peak_source(provider), cache_directory));
 }
 
 }  // namespace wavetune::search

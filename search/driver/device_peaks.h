@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "runtime/hip/provider.h"
@@ -18,5 +19,10 @@ namespace wavetune::search {
 measure::DevicePeak device_peaks(const hip::Provider& provider, const std::string& device_spec,
                                  jit::CompileService& compiler, measure::MeasureClient& client,
                                  const std::filesystem::path& cache_directory = {});
+
+/// What earlier calls kept for this provider's first device; nothing when there was none on this machine. Measures
+/// nothing.
+std::optional<measure::DevicePeak> kept_peaks(const hip::Provider& provider,
+                                              const std::filesystem::path& cache_directory = {});
 
 }  // namespace wavetune::search

@@ -8,13 +8,6 @@
 #include "templates/registry.h"
 
 namespace wavetune::search {
-namespace {
-
-// What a launch costs beyond its roofline, about, on any device: keeps the many small operators of a step from weighing
-// nothing.
-constexpr double launch_us = 2;
-
-}  // namespace
 
 std::vector<TuneTask> model_tasks(const std::vector<CandidateLayout>& layouts, const Workload& workload,
                                   const measure::DevicePeak& peak) {

@@ -10,6 +10,10 @@
 
 namespace wavetune::search {
 
+/// What a launch costs beyond its roofline, about, on any device: keeps the many small operators of a step from
+/// weighing nothing.
+inline constexpr double launch_us = 2;
+
 /// Every distinct problem of every step of every layout that has a program. A problem's weight is the sum, over the
 /// steps it occurs in, of its share of the step's time at the roofline (with a constant for each launch), so that a
 /// decode step of one sequence counts as much as a prefill chunk.

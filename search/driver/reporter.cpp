@@ -124,40 +124,46 @@ void Reporter::remember(db::Outcome outcome, std::string problem, double best_us
 }
 
 void Reporter::trial(const db::Trial& trial, double best_us, double roofline_us, double seconds_left) {
-  const std::lock_guard lock(mutex_);
-  remember(trial.outcome, trial.problem.key(), best_us, roofline_us, seconds_left);
-  if (style_ == ReportStyle::json) {
-    Json event = {{"event", "trial"},
-                  {"problem", current_},
-                  {"config", db::to_text(trial.config)},
-                  {"outcome", db::to_string(trial.outcome)},
-                  {"compile_ms", trial.compile_ms}};
-    if (trial.outcome == db::Outcome::ok) event["median_us"] = trial.median_us;
-    if (!trial.error.empty()) event["error"] = trial.error;
-    if (best_us > 0) event["best_us"] = best_us;
-    print_json(event.dump(-1, ' ', false, Json::error_handler_t::replace));
-  } else {
-    show_status(false);
+  {
+    const std::lock_guard lock(mutex_);
+    remember(trial.outcome, trial.problem.key(), best_us, roofline_us, seconds_left);
+    if (style_ == ReportStyle::json) {
+      Json event = {{"event", "trial"},
+                    {"problem", current_},
+                    {"config", db::to_text(trial.config)},
+                    {"outcome", db::to_string(trial.outcome)},
+                    {"compile_ms", trial.compile_ms}};
+      if (trial.outcome == db::Outcome::ok) event["median_us"] = trial.median_us;
+      if (!trial.error.empty()) event["error"] = trial.error;
+      if (best_us > 0) event["best_us"] = best_us;
+      print_json(event.dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else {
+      show_status(false);
+    }
   }
+  if (after_trials_) after_trials_();
 }
 
 void Reporter::compiled(const db::OfflineTrial& trial, double best_us, double roofline_us, double seconds_left) {
-  const std::lock_guard lock(mutex_);
-  remember(trial.outcome, trial.problem.key(), best_us, roofline_us, seconds_left);
-  if (style_ == ReportStyle::json) {
-    Json event = {{"event", "compiled"},
-                  {"problem", current_},
-                  {"config", db::to_text(trial.config)},
-                  {"outcome", db::to_string(trial.outcome)},
-                  {"predicted_us", trial.predicted_us},
-                  {"compile_ms", trial.compile_ms}};
-    if (trial.resources.vgpr) event["vgpr"] = *trial.resources.vgpr;
-    if (trial.resources.occupancy) event["waves_per_simd"] = *trial.resources.occupancy;
-    if (!trial.error.empty()) event["error"] = trial.error;
-    print_json(event.dump(-1, ' ', false, Json::error_handler_t::replace));
-  } else {
-    show_status(false);
+  {
+    const std::lock_guard lock(mutex_);
+    remember(trial.outcome, trial.problem.key(), best_us, roofline_us, seconds_left);
+    if (style_ == ReportStyle::json) {
+      Json event = {{"event", "compiled"},
+                    {"problem", current_},
+                    {"config", db::to_text(trial.config)},
+                    {"outcome", db::to_string(trial.outcome)},
+                    {"predicted_us", trial.predicted_us},
+                    {"compile_ms", trial.compile_ms}};
+      if (trial.resources.vgpr) event["vgpr"] = *trial.resources.vgpr;
+      if (trial.resources.occupancy) event["waves_per_simd"] = *trial.resources.occupancy;
+      if (!trial.error.empty()) event["error"] = trial.error;
+      print_json(event.dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else {
+      show_status(false);
+    }
   }
+  if (after_trials_) after_trials_();
 }
 
 void Reporter::shape(const Shape& shape) {

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "db/offline_trial.h"
 #include "db/trial.h"
@@ -61,6 +63,9 @@ class Reporter {
   /// Takes the live line away.
   void finish();
 
+  /// `call` is made after each trial() and compiled(), by the thread that reported it.
+  void after_trials(std::function<void()> call) { after_trials_ = std::move(call); }
+
   bool json() const { return style_ == ReportStyle::json; }
   std::int64_t trials() const;
   std::map<db::Outcome, std::int64_t> outcomes() const;
@@ -74,6 +79,7 @@ class Reporter {
   void print_json(const std::string& text);
 
   ReportStyle style_;
+  std::function<void()> after_trials_;
   mutable std::mutex mutex_;
   std::map<db::Outcome, std::int64_t> outcomes_;
   int shapes_ = 0;

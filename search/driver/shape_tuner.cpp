@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <future>
 #include <utility>
 
-#include "search/driver/interrupt.h"
+#include "db/base/error.h"
+#include "search/driver/compile_request.h"
+#include "search/driver/live_trials.h"
 #include "search/driver/roofline.h"
-#include "search/driver/static_check.h"
+#include "search/predict/predict_config.h"
+#include "search/space/search_space.h"
 #include "search/strategy/strategy.h"
 
 namespace wavetune::search {
@@ -53,108 +54,66 @@ std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask
   return first;
 }
 
+// Proposals in flight on a GPU: at most this part of a shape's trials, so that the strategy learns between them even
+// where there are more compile workers than trials.
+constexpr int learning_steps = 4;
+
+/// Two for each compile worker: enough to keep them busy. On a node with several devices each has its part of them.
+int pipeline_depth(const TuneContext& context, const Slice& slice) {
+  const int workers = std::max(1, 2 * context.compiler.workers() / std::max(1, slice.devices));
+  if (context.provider.kind() == hip::ProviderKind::cpu) return std::max(2, workers);
+  return std::max(2, std::min(workers, slice.expected_trials / learning_steps));
+}
+
+/// The ends of one pipeline: the strategy proposes, the database keeps, the strategy learns.
 class ShapeRun {
  public:
-  ShapeRun(const TuneContext& context, const TuneTask& task, int expected_trials)
+  ShapeRun(const TuneContext& context, const TuneTask& task, const Slice& slice)
       : context_(context),
-        task_(task),
-        source_hash_(context.options.source_hash(*task.op)),
-        default_config_(task.op->default_config(task.problem, limits_of(context))),
-        roofline_us_(roofline_us(task.op->cost(task.problem), context.peak, task.problem.dtype)) {
+        slice_(slice),
+        roofline_us_(roofline_us(task.op->cost(task.problem), context.peak, task.problem.dtype)),
+        space_(std::make_shared<const SearchSpace>(task.op->space(task.problem, limits_of(context)))) {
     StrategyOptions options;
     // One seed for all shapes: shapes of one family then start with the same configurations, whose code objects are the
     // same.
     options.seed = context.options.seed;
-    options.expected_trials = expected_trials;
-    options.first = first_guesses(context, task);
-    strategy_ = make_portfolio(task.op->space(task.problem, limits_of(context)), options);
-    for (const db::Trial& trial : context.database.trials_of(context.environment, task.problem, source_hash_))
-      learn(trial);
+    options.expected_trials = slice.expected_trials;
+    options.budget_s = slice.budget_s;
+    for (const db::Config& config : first_guesses(context, task)) {
+      if (const auto point = space_->find(config)) options.first.push_back(*point);
+    }
+    if (const auto machine = predict::machine_for(context.environment.arch)) {
+      options.predicted_us = [machine = *machine, op = task.op, problem = task.problem](const db::Config& config) {
+        return predict::predicted_us(machine, *op, problem, config);
+      };
+    }
+    strategy_ = make_strategy(context.options.strategy, space_, options);
+    for (const db::Trial& trial :
+         context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op))) {
+      learn(trial, 0);  // paid for by an earlier slice
+    }
     state_.new_trials = 0;
   }
 
-  /// Compiles up to `count` configurations and measures them in the order in which they were proposed. False when the
-  /// strategy has nothing left.
-  bool batch(measure::MeasureClient& client, int count, const std::function<double()>& seconds_left) {
-    struct InFlight {
-      db::Config config;
-      std::shared_future<jit::CompileResult> compiled;
-    };
-    std::deque<InFlight> in_flight;
-    bool more = true;
-    for (int i = 0; i < count; ++i) {
-      std::optional<db::Config> config = strategy_->ask();
-      more = config.has_value();
-      if (!more) break;
-      auto future = context_.compiler.submit(request_for(*config));
-      in_flight.push_back({std::move(*config), std::move(future)});
-    }
-    // On the CPU a compile would share the cores with the kernel that is timed, so all are waited for first. On a GPU
-    // only the first one is: the others are compiled while it is measured.
-    if (context_.provider.kind() == hip::ProviderKind::cpu) {
-      for (const InFlight& item : in_flight) item.compiled.wait();
-    }
-    for (InFlight& item : in_flight) {
-      const db::Trial trial = measure(client, std::move(item.config), item.compiled.get());
-      context_.database.add_trial(context_.environment, trial);
-      learn(trial);
-      context_.reporter.trial(trial, state_.best_us, roofline_us_, seconds_left());
-    }
-    return more;
+  std::optional<db::Config> propose() {
+    const std::optional<PointId> point = strategy_->ask();
+    if (!point) return std::nullopt;
+    return space_->config(*point);
+  }
+
+  void told(const db::Trial& trial, double cost_s) {
+    context_.database.add_trial(context_.environment, trial);
+    learn(trial, cost_s);
+    context_.reporter.trial(trial, state_.best_us, roofline_us_, slice_.seconds_left());
   }
 
   ShapeState& state() { return state_; }
-  double roofline() const { return roofline_us_; }
 
  private:
-  jit::CompileRequest request_for(const db::Config& config) const {
-    return {context_.options.device,
-            context_.provider.prelude() + context_.options.kernel_source(*task_.op, task_.problem, config),
-            context_.provider.compile_options(context_.provider.devices().front())};
-  }
-
-  db::Trial measure(measure::MeasureClient& client, db::Config config, const jit::CompileResult& compiled) {
-    db::Trial trial;
-    trial.problem = task_.problem;
-    trial.config = std::move(config);
-    trial.source_hash = source_hash_;
-    trial.compile_ms = compiled.milliseconds;
-    trial.resources = compiled.resources;
-    trial.outcome = compiled.outcome;
-    if (compiled.outcome != db::Outcome::ok) {
-      trial.error = compiled.log;
-      return trial;
-    }
-    const StaticCheck check =
-        check_statically(*task_.op, task_.problem, trial.config, compiled.code, limits_of(context_));
-    trial.resources.occupancy = check.occupancy;
-    // The default configuration is measured even when it spills: it is what runs where nothing is tuned, and what the
-    // others are compared with.
-    const bool excused = check.outcome == db::Outcome::pruned && trial.config == default_config_;
-    if (check.outcome != db::Outcome::ok && !excused) {
-      trial.outcome = check.outcome;
-      trial.error = check.reason;
-      return trial;
-    }
-    measure::MeasureRequest request;
-    request.problem = task_.problem;
-    request.config = trial.config;
-    request.code = compiled.code;
-    request.incumbent_us = state_.best_us;
-    request.timing = context_.options.timing;
-    measure::MeasureResult result = client.measure(request);
-    trial.outcome = result.outcome;
-    trial.median_us = result.median_us;
-    trial.samples_us = std::move(result.samples_us);
-    trial.max_error = result.max_error;
-    trial.error = std::move(result.error);
-    if (trial.resources == db::Resources{}) trial.resources = result.resources;
-    return trial;
-  }
-
-  void learn(const db::Trial& trial) {
+  void learn(const db::Trial& trial, double cost_s) {
     const bool ok = trial.outcome == db::Outcome::ok;
-    strategy_->tell(trial.config, ok ? std::optional<double>(trial.median_us) : std::nullopt);
+    if (const auto point = space_->find(trial.config))
+      strategy_->tell(*point, {ok ? std::optional<double>(trial.median_us) : std::nullopt, cost_s});
     ++state_.trials;
     ++state_.new_trials;
     if (ok && (state_.best_us <= 0 || trial.median_us < state_.best_us)) {
@@ -164,10 +123,9 @@ class ShapeRun {
   }
 
   const TuneContext& context_;
-  const TuneTask& task_;
-  std::string source_hash_;
-  db::Config default_config_;
+  const Slice& slice_;
   double roofline_us_;
+  std::shared_ptr<const SearchSpace> space_;
   std::unique_ptr<Strategy> strategy_;
   ShapeState state_;
 };
@@ -198,19 +156,32 @@ ShapeState shape_state(const TuneContext& context, const TuneTask& task) {
   return state;
 }
 
-ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure::MeasureClient& client,
-                      int expected_trials, const std::function<bool(int trials)>& enough,
-                      const std::function<double()>& seconds_left) {
-  ShapeRun run(context, task, expected_trials);
-  const int cap = context.options.trials;
-  // Two for each compile worker: enough to keep them busy, few enough for the strategy to learn.
-  const int batch = std::max(2, 2 * context.compiler.workers());
-  ShapeState& state = run.state();
-  while (!state.finished && !InterruptGuard::requested() && !enough(state.trials)) {
-    const int wanted = std::min({batch, cap - state.trials, std::max(1, expected_trials - state.new_trials)});
-    if (wanted <= 0 || !run.batch(client, wanted, seconds_left)) state.finished = true;
-    if (state.trials >= cap) state.finished = true;
+void compile_ahead(const TuneContext& context, const TuneTask& task) {
+  // The result comes from the code cache when it is asked for, or is shared when it is still being made.
+  try {
+    context.compiler.submit(compile_request(context, task, first_guesses(context, task).front()));
+  } catch (const Error&) {
+    // It will happen again when it is the shape's turn, and is dealt with there.
   }
+}
+
+ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure::MeasureClient& client,
+                      DeviceThread& device, const Slice& slice) {
+  ShapeRun run(context, task, slice);
+  ShapeState& state = run.state();
+  const int cap = context.options.trials;
+  PipelineOptions options;
+  options.depth = pipeline_depth(context, slice);
+  options.batches = context.provider.kind() == hip::ProviderKind::cpu;
+  options.most = std::max(0, std::min(cap, slice.most_trials) - state.trials);
+  options.incumbent_us = state.best_us;
+  options.enough = [&] { return slice.enough && slice.enough(state.trials); };
+  options.patience = slice.patience;
+  LiveTrials maker(context, task, client);
+  const PipelineReport report = run_pipeline(
+      maker, device, options,
+      {[&] { return run.propose(); }, [&](const db::Trial& trial, double cost_s) { run.told(trial, cost_s); }});
+  state.finished = report.exhausted || state.trials >= cap;
   return state;
 }
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 
+#include "search/driver/device_thread.h"
+#include "search/driver/pipeline.h"
 #include "search/driver/tuner.h"
 
 namespace wavetune::search {
@@ -30,10 +33,22 @@ struct ShapeState {
 /// Looks at the database only.
 ShapeState shape_state(const TuneContext& context, const TuneTask& task);
 
-/// Goes on until the shape is finished or `enough(trials)` says so; that is asked between batches. `expected_trials`
-/// tells the strategy how long the search will be, about; `seconds_left` is for the progress display.
+/// Begins to compile what a shape without trials would try first, so that its turn does not begin with waiting.
+void compile_ahead(const TuneContext& context, const TuneTask& task);
+
+/// How long a shape is tuned for.
+struct Slice {
+  int expected_trials = 1;                                     ///< told to the strategy: new trials, about
+  double budget_s = 0;                                         ///< told to the strategy: time for them, 0 when unknown
+  int most_trials = std::numeric_limits<int>::max();           ///< in the database, those of earlier calls included
+  int devices = 1;                                             ///< that share the compile workers with this one
+  std::function<bool(int trials)> enough;                      ///< asked between trials; `trials` as in ShapeState
+  std::function<Patience()> patience;                          ///< see PipelineOptions
+  std::function<double()> seconds_left = [] { return -1.0; };  ///< for the progress display
+};
+
+/// Goes on until the shape is finished or the slice is over. `client` is used by `device` only.
 ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure::MeasureClient& client,
-                      int expected_trials, const std::function<bool(int trials)>& enough,
-                      const std::function<double()>& seconds_left);
+                      DeviceThread& device, const Slice& slice);
 
 }  // namespace wavetune::search

@@ -36,7 +36,14 @@ StaticCheck check_statically(const templates::Operator& op, const db::Problem& p
   if (!object) return result;
   int fewest = unit->waves_per_simd;
   std::optional<std::string> spills;
-  for (const templates::Launch& launch : templates::dry_launches(op, problem, config)) {
+  std::vector<templates::Launch> launches;
+  try {
+    launches = templates::dry_launches(op, problem, config);
+  } catch (const Error& error) {
+    // Sizes of kernels from outside are expressions that a configuration can make senseless.
+    return {db::Outcome::launch_error, error.what(), std::nullopt};
+  }
+  for (const templates::Launch& launch : launches) {
     const auto kernel = std::find_if(object->kernels.begin(), object->kernels.end(),
                                      [&](const isa::KernelCode& k) { return k.name == launch.kernel; });
     if (kernel == object->kernels.end()) continue;

@@ -12,8 +12,9 @@
 namespace wavetune::search {
 
 struct StaticCheck {
-  /// ok; resource_limit when a launch cannot be resident on an empty compute unit; pruned when a kernel spills
-  /// registers or keeps private arrays in scratch memory, which costs more than any configuration gains.
+  /// ok; launch_error when the operator has no launches for the configuration; resource_limit when a launch cannot be
+  /// resident on an empty compute unit; pruned when a kernel spills registers or keeps private arrays in scratch
+  /// memory, which costs more than any configuration gains.
   db::Outcome outcome = db::Outcome::ok;
   std::string reason;            ///< of the first launch that is at fault
   std::optional<int> occupancy;  ///< waves per SIMD of the launch that has fewest, when all fit

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,8 @@
 #include "db/base/error.h"
 #include "search/driver/interrupt.h"
 #include "search/driver/model_tasks.h"
+#include "search/driver/run_end.h"
+#include "search/driver/spec_command.h"
 #include "search/driver/summary.h"
 #include "search/driver/tuner.h"
 #include "search/driver/weight_formats.h"
@@ -16,6 +19,8 @@
 #include "search/layout/layout_report.h"
 #include "search/layout/workload_options.h"
 #include "search/offline/offline_command.h"
+#include "search/report/live_report.h"
+#include "search/report/report_facts.h"
 
 namespace wavetune {
 namespace {
@@ -27,7 +32,7 @@ constexpr std::size_t shown_shapes = 25;
 
 const CommandHelp help = {
     "tune",
-    "tune --model DIR --db FILE [--device D | --offline [--arch A]] [OPTIONS]",
+    "tune (--model DIR | --spec T1.json) --db FILE [--device D | --offline [--arch A]] [OPTIONS]",
     "Searches kernel configurations for the operator shapes of a model, verifies and times them on the device, keeps "
     "every trial in\n"
     "the database, and chooses the TP x DP layout from the measured times. Given again, it goes on where it was "
@@ -37,11 +42,19 @@ const CommandHelp help = {
      "wavetune tune --model glm-5.2 --db tuning.db --device cpu:8 --tp 8 --op gemm,grouped_gemm --trials 16",
      "wavetune tune --offline --arch gfx950 --model glm-5.2 --tp 4,8 --db tuning.db --budget 1h",
      "wavetune tune --offline --model glm-5.2 --tp 4 --expert-format mxfp4 --dense-format fp8_token --db tuning.db",
-     "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json"}};
+     "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json",
+     "wavetune tune --spec matmul.json --db tuning.db --device hip --budget 5m"}};
+
+std::string strategy_list() {
+  std::string list;
+  for (const std::string_view name : strategy_names()) list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
+}
 
 po::options_description tune_options() {
   po::options_description options("Options");
-  options.add_options()("model", po::value<std::string>()->required(), "model folder, or a built-in name (glm-5.2)")(
+  options.add_options()("model", po::value<std::string>(), "model folder, or a built-in name (glm-5.2)")(
+      "spec", po::value<std::string>(), "a kernel of your own instead of a model: a T1 file that names its source")(
       "db", po::value<std::string>()->required(), "tuning database; created when absent")(
       "device", po::value<std::string>()->default_value("auto"),
       "auto, hip, cuda or cpu, with the number of devices: cpu:8")(
@@ -49,8 +62,12 @@ po::options_description tune_options() {
       "time for tuning, earlier runs included: 90s, 10m, 2h, or none")(
       "trials", po::value<int>()->default_value(32), "configurations of a shape after which it is finished")(
       "op", po::value<std::string>(), "only these operators, e.g. gemm,mla_attention_bf16")(
-      "seed", po::value<std::uint64_t>()->default_value(1), "of the search")(
+      "strategy", po::value<std::string>()->default_value(std::string(default_strategy)),
+      ("how configurations are proposed: " + strategy_list()).c_str())(
+      "seed", po::value<std::uint64_t>()->default_value(1), "of the search: one seed, one sequence of proposals")(
       "workers", po::value<int>()->default_value(0), "compile processes (default: one for each core)")(
+      "html", po::value<std::string>()->default_value(""),
+      "keep a report in this file: curves, outcomes, importance of parameters, time spent")(
       "json", po::bool_switch(), "one JSON object a line on standard output for each event");
   add_offline_options(options);
   add_weight_format_options(options);
@@ -66,42 +83,12 @@ TunerOptions tuner_options(const po::variables_map& values) {
   options.trials = values["trials"].as<int>();
   if (options.trials < 1) fail(ErrorKind::usage, "--trials {} must be at least 1", options.trials);
   options.seed = values["seed"].as<std::uint64_t>();
+  options.strategy = values["strategy"].as<std::string>();
+  const auto known = strategy_names();
+  if (std::find(known.begin(), known.end(), options.strategy) == known.end())
+    fail(ErrorKind::usage, "--strategy '{}' is not known; there are {}", options.strategy, strategy_list());
   options.compile.workers = values["workers"].as<int>();
   return options;
-}
-
-void report_end(const TuneReport& report, const Reporter& reporter, const std::string& database) {
-  std::string failures;
-  for (const auto& [outcome, count] : reporter.outcomes()) {
-    if (outcome != db::Outcome::ok) failures += fmt::format(", {} {}", count, db::to_string(outcome));
-  }
-  if (reporter.json()) {
-    nlohmann::json event = {{"event", "end"},
-                            {"interrupted", report.interrupted},
-                            {"shapes", report.shapes},
-                            {"finished", report.finished},
-                            {"untouched", report.untouched},
-                            {"trials", report.trials},
-                            {"seconds", report.seconds}};
-    for (const auto& [outcome, count] : reporter.outcomes())
-      event["outcomes"][std::string(db::to_string(outcome))] = count;
-    std::cout << event.dump() << std::endl;
-    return;
-  }
-  if (report.interrupted) {
-    fmt::print(stderr, "interrupted: {} trials of this run are kept in {}; the same command goes on from there\n",
-               report.trials, database);
-  } else if (report.trials == 0) {
-    fmt::print(stderr, "nothing to do: {} of {} shapes are finished{}\n", report.finished, report.shapes,
-               report.finished < report.shapes ? ", and the budget is spent; give a larger --budget to go on" : "");
-  } else {
-    fmt::print(stderr, "{} trials in {} ({:.0f} a minute{}); {} of {} shapes are finished{}\n", report.trials,
-               short_duration(report.seconds), 60.0 * static_cast<double>(report.trials) / report.seconds, failures,
-               report.finished, report.shapes,
-               report.untouched > 0
-                   ? fmt::format(", {} were not reached; give a larger --budget to go on", report.untouched)
-                   : "");
-  }
 }
 
 }  // namespace
@@ -110,9 +97,16 @@ int tune_command(const std::vector<std::string>& arguments) {
   po::options_description options = tune_options();
   po::variables_map values;
   if (!parse_command_line(help, options, {}, arguments, values)) return 0;
-  if (values["offline"].as<bool>()) return run_offline(values);
+  if (values.count("spec") == values.count("model"))
+    fail(ErrorKind::usage, "tune needs either --model (a folder or glm-5.2) or --spec (a T1 file)");
+  if (values["offline"].as<bool>()) {
+    if (!values["html"].as<std::string>().empty())
+      fail(ErrorKind::usage, "--html shows measured times; with --offline there are none");
+    return run_offline(values);
+  }
   refuse_offline_options(values);
   const TunerOptions tuning = tuner_options(values);
+  if (values.count("spec") != 0) return run_spec(values, tuning);
   const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
   const auto provider = hip::load_provider(hip::parse_device_spec(tuning.device));
   const WorkloadChoice choice = read_workload_options(values, config, provider->kind());
@@ -128,8 +122,11 @@ int tune_command(const std::vector<std::string>& arguments) {
       values.count("op") != 0 ? split_list(values["op"].as<std::string>()) : std::vector<std::string>{};
   const std::vector<TuneTask> tasks =
       filter_tasks(in_formats(model_tasks(layouts, choice.workload, peak), read_weight_formats(values)), names);
+  const auto live = report::follow(reporter, values["html"].as<std::string>(), database, {names, tuner.environment()},
+                                   report::live_facts(tasks, peak, provider->devices().front().limits));
   const TuneReport report = tuner.run(tasks, reporter);
   reporter.finish();
+  if (live) live->finish();
   report_end(report, reporter, database.path().string());
   if (report.interrupted) return interrupted_exit_code;
 

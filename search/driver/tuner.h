@@ -15,6 +15,7 @@
 #include "search/driver/reporter.h"
 #include "search/driver/task.h"
 #include "search/measure/measure_client.h"
+#include "search/strategy/strategy.h"
 
 namespace wavetune::search {
 
@@ -24,10 +25,12 @@ struct TunerOptions {
   int trials = 32;                      ///< a shape is finished when it has so many, or its space is exhausted
   int floor_trials = 4;                 ///< every shape gets these first, whatever its weight
   std::uint64_t seed = 1;
+  std::string strategy{default_strategy};  ///< one of strategy_names()
   measure::TimingLimits timing;
   std::chrono::milliseconds run_timeout{20'000};
   jit::CompileOptions compile;
-  std::filesystem::path worker_executable;  ///< of compile and measure workers; empty: this executable
+  std::shared_ptr<const measure::ExternalKernel> external;  ///< the kernel of the tasks that this build does not have
+  std::filesystem::path worker_executable;                  ///< of compile and measure workers; empty: this executable
 
   /// How sources are made: the templates' own unless a test plants something else.
   std::function<std::string(const templates::Operator&, const db::Problem&, const db::Config&)> kernel_source;
@@ -52,22 +55,23 @@ class Tuner {
   const measure::DevicePeak& peak();
   const db::Environment& environment() const { return environment_; }
 
-  /// Tunes in order of weight. Ends when everything is finished, the budget is spent, or InterruptGuard::requested():
-  /// what is in flight then is finished and kept. Throws Error when no measuring process can be had or the database
-  /// fails; a shape that cannot be measured at all is a warning.
+  /// Tunes what promises most first (task_scheduler.h). Ends when everything is finished, the budget is spent (what is
+  /// in flight then is abandoned: it is kept to within a few hundredths of a second), or InterruptGuard::requested()
+  /// (the measurement in progress has a moment to end). Every trial that ended is in the database. Throws Error when no
+  /// measuring process can be had or the database fails; a shape that cannot be measured at all is a warning.
   TuneReport run(std::vector<TuneTask> tasks, Reporter& reporter);
 
   /// Best against default configuration and roofline, for at most `most` shapes in order of weight.
   std::string summary(const std::vector<TuneTask>& tasks, std::size_t most);
 
  private:
-  class Run;
   TunerOptions options_;
   db::Database& database_;
   const hip::Provider& provider_;
   db::Environment environment_;
   jit::CompileService compiler_;
   std::unique_ptr<measure::DevicePeak> peak_;
+  Budget::Clock::time_point begin_ = Budget::Clock::now();  ///< what the budget counts from
 };
 
 }  // namespace wavetune::search

@@ -99,6 +99,8 @@ void refuse_offline_options(const po::variables_map& values) {
 }
 
 int run_offline(const po::variables_map& values) {
+  if (values.count("spec") != 0)
+    fail(ErrorKind::usage, "--offline predicts times with a model of the built-in operators and goes without --spec");
   for (const char* name : {"device", "trials", "seed"}) {
     if (!values[name].defaulted()) {
       fail(ErrorKind::usage, "--offline runs nothing and goes without --{}; {}", name,

@@ -125,7 +125,9 @@ class OfflineTuner::Run {
   };
 
   /// Nothing more is begun: on request, and when what is begun could end after the budget does.
-  bool over() const { return InterruptGuard::requested() || budget_.spent() || budget_.left_s() < slowest_compile_s_; }
+  bool over() const {
+    return InterruptGuard::requested() || !budget_.worth_starting() || budget_.left_s() < slowest_compile_s_;
+  }
 
   /// Waits for any compile, not beyond the budget: one that takes its full time-out must hold up neither the others nor
   /// the end of the run. What is given up ends with the compile service, without an outcome.

@@ -66,6 +66,9 @@ class CliErrors : public ::testing::Test {
 TEST_F(CliErrors, UnknownCommandAndOption) {
   expect_error({"tone"}, {"tone", "--help"});
   expect_error({"tune", "--modle", "x"}, {"modle", "tune --help"});
+  expect_error({"tune", "--model", "glm-5.2", "--db", path("t.db"), "--strategy", "luck"}, {"luck", "portfolio"});
+  expect_error({"tune", "--model", "glm-5.2", "--db", path("t.db"), "--offline", "--html", path("r.html")}, {"--html"});
+  expect_error({"report", "--db", path("absent.db")}, {path("absent.db")});
 }
 
 TEST_F(CliErrors, ModelFolderMissing) {
@@ -158,7 +161,7 @@ TEST_F(CliErrors, ImportOfSomethingElse) {
 }
 
 TEST(CliHelp, EveryCommandHasHelpWithExamples) {
-  for (const char* command : {"tune", "layout", "serve", "export", "import", "db", "doctor"}) {
+  for (const char* command : {"tune", "layout", "report", "replay", "serve", "export", "import", "db", "doctor"}) {
     const RunResult result = run_wavetune({command, "--help"});
     EXPECT_EQ(result.exit_code, 0) << command;
     EXPECT_NE(result.out.find(std::string("Usage: wavetune ") + command), std::string::npos) << command;
