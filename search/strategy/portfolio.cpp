@@ -35,6 +35,8 @@ constexpr double best_share = 0.6;
 constexpr std::size_t most_for_fit = 80;
 constexpr std::size_t fewest_for_fit = 4;
 constexpr std::size_t elites_kept = 12;
+// What the analytic model says cannot run counts as a second.
+constexpr double unusable_us = 1e6;
 
 class Portfolio : public SeededStrategy {
  public:
@@ -45,7 +47,7 @@ class Portfolio : public SeededStrategy {
     if (options.predicted_us) {
       log_predicted_ = [this, predicted = options.predicted_us](PointId id) {
         const double us = predicted(this->space().config(id));
-        return us > 0 && std::isfinite(us) ? std::log(us) : 0.0;
+        return std::log(us > 0 && us < unusable_us ? us : unusable_us);
       };
     }
   }

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "search/strategy/first_design.h"
@@ -61,6 +62,20 @@ TEST(Portfolio, ARightPredictionShortensTheSearchAndAWrongOneDoesNotEndIt) {
     EXPECT_LE(trials_to_near_best({.seed = seed, .expected_trials = 100, .predicted_us = wrong}, space, 200), 200);
   }
   EXPECT_LT(right, 0.7 * without);
+}
+
+TEST(Portfolio, WhatTheModelSaysCannotRunComesLast) {
+  const SharedSpace space = tiles();
+  const auto predicted = [](const Config& c) {
+    return c.at("stages") == 4 ? std::numeric_limits<double>::infinity() : time_of(c);
+  };
+  auto strategy = make_portfolio(space, {.seed = 1, .expected_trials = 40, .predicted_us = predicted});
+  for (int trial = 0; trial < 20; ++trial) {
+    const PointId point = *strategy->ask();
+    const Config config = space->config(point);
+    EXPECT_NE(config.at("stages"), 4) << trial;
+    strategy->tell(point, {time_of(config)});
+  }
 }
 
 TEST(Portfolio, LearnsWhichRegionFails) {
