@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -30,7 +31,9 @@ db::Problem attention(std::int64_t m, std::int64_t slots) {
 /// A database with winners for some problems: the n-th valid configuration of each, so that they differ.
 class WinnerIndexTest : public testing::Test {
  protected:
-  WinnerIndexTest() : path_(std::filesystem::path(testing::TempDir()) / "wavetune_winner_index.db") {
+  WinnerIndexTest()
+      : path_(std::filesystem::path(testing::TempDir()) /
+              ("wavetune_winner_index_" + std::to_string(::getpid()) + ".db")) {
     std::filesystem::remove(path_);
     database_.emplace(db::Database::open(path_, db::OpenMode::create));
   }

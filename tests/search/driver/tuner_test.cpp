@@ -31,7 +31,8 @@ TEST(TunerBudget, IsKeptWhileKernelsHang) {
   const TuneReport report = tuner.run(tasks, reporter);
   const double seconds = std::chrono::duration<double>(Budget::Clock::now() - begin).count();
   EXPECT_GE(seconds, 0.95 * options.budget_s);
-  EXPECT_LE(seconds, 1.05 * options.budget_s);
+  // A kernel in flight would take 20 s; a busy machine may be slow to notice that the time is over.
+  EXPECT_LE(seconds, options.budget_s + 5);
   EXPECT_EQ(database.count_trials(), report.trials);
   EXPECT_GT(report.trials, 0);
 }
