@@ -27,6 +27,7 @@ class AnnealingStrategy : public SeededStrategy {
   AnnealingStrategy(std::shared_ptr<const SearchSpace> space, const StrategyOptions& options)
       : SeededStrategy(std::move(space), options),
         expected_(std::max(1, options.expected_trials)),
+        budget_s_(options.budget_s),
         random_trials_(std::clamp(static_cast<int>(random_share * expected_), random_at_least, random_at_most)) {}
 
   std::string_view name() const override { return "annealing"; }
@@ -43,6 +44,7 @@ class AnnealingStrategy : public SeededStrategy {
 
   void learn(PointId point, const Observation& observation) override {
     ++told_;
+    spent_s_ += observation.cost_s;
     if (!observation.time_us || !(*observation.time_us > 0)) return;
     const double cost = std::log(*observation.time_us);
     elite_.emplace(cost, point);
@@ -67,15 +69,18 @@ class AnnealingStrategy : public SeededStrategy {
 
   bool accept(double cost) {
     if (cost <= current_cost_) return true;
-    const double progress = std::min(1.0, static_cast<double>(told_) / expected_);
+    const double part = budget_s_ > 0 ? spent_s_ / budget_s_ : static_cast<double>(told_) / expected_;
+    const double progress = std::min(1.0, part);
     const double temperature = first_temperature * std::pow(last_temperature / first_temperature, progress);
     return uniform(untried().random()) < std::exp((current_cost_ - cost) / temperature);
   }
 
   int expected_;
+  double budget_s_;
   int random_trials_;
   int asked_ = 0;
   int told_ = 0;
+  double spent_s_ = 0;
   std::optional<PointId> current_;
   double current_cost_ = 0;
   std::multimap<double, PointId> elite_;  ///< by log(time), best first

@@ -43,7 +43,8 @@ class Portfolio : public SeededStrategy {
   Portfolio(std::shared_ptr<const SearchSpace> space, const StrategyOptions& options)
       : SeededStrategy(std::move(space), options),
         kernel_(this->space().parameters()),
-        design_size_(design_size(options.expected_trials)) {
+        expected_trials_(options.expected_trials),
+        budget_s_(options.budget_s) {
     if (options.predicted_us) {
       log_predicted_ = [this, predicted = options.predicted_us](PointId id) {
         const double us = predicted(this->space().config(id));
@@ -69,7 +70,8 @@ class Portfolio : public SeededStrategy {
   };
 
   std::optional<PointId> propose() override {
-    const bool designing = seen_.size() + pending_.size() < static_cast<std::size_t>(design_size_);
+    const auto designed = static_cast<int>(seen_.size() + pending_.size());
+    const bool designing = designed < design_size(trials_allowed());
     if (designing || !best()) return design();
     if (!posterior_ || seen_.size() >= next_fit_ || open_left_ == 0) learn_anew();
     while (open_left_ > 0) {
@@ -82,6 +84,13 @@ class Portfolio : public SeededStrategy {
       return chosen.id;
     }
     return untried().draw();
+  }
+
+  /// By what trials have cost so far, when there is a budget of time: slow kernels leave room for fewer.
+  int trials_allowed() const {
+    if (!(budget_s_ > 0 && spent_s_ > 0)) return expected_trials_;
+    const double by_time = budget_s_ / spent_s_ * static_cast<double>(seen_.size());
+    return std::min(expected_trials_, static_cast<int>(std::min(by_time, 1e6)));
   }
 
   std::optional<PointId> design() {
@@ -104,6 +113,7 @@ class Portfolio : public SeededStrategy {
       moves_.credit(pending->move, success);
       pending_.erase(pending);
     }
+    spent_s_ += observation.cost_s;
     if (!seen.log_time) ++failed_;
     if (posterior_) set(index ? *index : posterior_->expect(seen.point), seen);
     seen_.push_back(std::move(seen));
@@ -271,7 +281,9 @@ class Portfolio : public SeededStrategy {
   }
 
   Kernel kernel_;
-  int design_size_;
+  int expected_trials_;
+  double budget_s_;
+  double spent_s_ = 0;
   std::function<double(PointId)> log_predicted_;
   Moves moves_;
   std::vector<Seen> seen_;

@@ -121,6 +121,25 @@ TEST(Portfolio, ManyProposalsMayBeInFlight) {
   EXPECT_LT(best, 115);
 }
 
+TEST(Portfolio, TrialsThatCostMoreThanExpectedShortenTheFirstDesign) {
+  const SharedSpace space = tiles();
+  // The first proposal that depends on what was measured: until then both runs propose the same.
+  const auto same_proposals = [&](double cost_s) {
+    auto one = make_portfolio(space, {.seed = 3, .expected_trials = 120, .budget_s = 120});
+    auto other = make_portfolio(space, {.seed = 3, .expected_trials = 120, .budget_s = 120});
+    int same = 0;
+    while (true) {
+      const PointId point = *one->ask();
+      if (point != *other->ask()) return same;
+      ++same;
+      one->tell(point, {time_of(space->config(point)), cost_s});
+      other->tell(point, {1e7 / time_of(space->config(point)), cost_s});
+    }
+  };
+  EXPECT_GE(same_proposals(1), 12);
+  EXPECT_LT(same_proposals(20), 12);
+}
+
 TEST(FirstDesign, GrowsWithTheBudgetWithinLimits) {
   EXPECT_EQ(design_size(8), 3);
   EXPECT_EQ(design_size(60), 6);
