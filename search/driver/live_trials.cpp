@@ -13,17 +13,13 @@ struct Compiled : TrialMaker::Prepared {
   StaticCheck check;
 };
 
-const templates::DeviceLimits& limits_of(const TuneContext& context) {
-  return context.provider.devices().front().limits;
-}
-
 }  // namespace
 
 LiveTrials::LiveTrials(const TuneContext& context, const TuneTask& task, measure::MeasureClient& client)
     : context_(context),
       task_(task),
       client_(client),
-      default_config_(task.op->default_config(task.problem, limits_of(context))) {}
+      default_config_(task.op->default_config(task.problem, context.limits())) {}
 
 void LiveTrials::prepare(const db::Config& config, Done done) {
   context_.compiler.submit(compile_request(context_, task_, config),
@@ -41,7 +37,7 @@ void LiveTrials::prepare(const db::Config& config, Done done) {
 void LiveTrials::check(const db::Config& config, Prepared& prepared) {
   auto& compiled = static_cast<Compiled&>(prepared);
   if (compiled.result.outcome != db::Outcome::ok) return;
-  compiled.check = check_statically(*task_.op, task_.problem, config, compiled.result.code, limits_of(context_));
+  compiled.check = check_statically(*task_.op, task_.problem, config, compiled.result.code, context_.limits());
   // The default configuration is measured even when it spills: it is what runs where nothing is tuned, and what the
   // others are compared with.
   if (compiled.check.outcome == db::Outcome::pruned && config == default_config_)

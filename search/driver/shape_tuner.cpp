@@ -18,10 +18,6 @@ namespace {
 // Winners of the same family at other batch sizes are good guesses, never answers; more than three repeat each other.
 constexpr std::size_t most_transferred = 3;
 
-const templates::DeviceLimits& limits_of(const TuneContext& context) {
-  return context.provider.devices().front().limits;
-}
-
 /// What offline tuning for this architecture left in the database, the default configuration, and the winners of the
 /// nearest problems that differ only in growing dimensions.
 std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask& task) {
@@ -31,7 +27,7 @@ std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask
     first.push_back(std::move(trial.config));
   }
   const std::size_t shortlisted = first.size();
-  first.push_back(task.op->default_config(task.problem, limits_of(context)));
+  first.push_back(task.op->default_config(task.problem, context.limits()));
   std::vector<std::pair<double, db::Config>> near;
   for (db::Winner& winner : context.database.winners(context.environment, task.problem.op)) {
     if (winner.problem.dtype != task.problem.dtype || winner.problem.dims.size() != task.problem.dims.size()) continue;
@@ -72,7 +68,7 @@ class ShapeRun {
       : context_(context),
         slice_(slice),
         roofline_us_(roofline_us(task.op->cost(task.problem), context.peak, task.problem.dtype)),
-        space_(std::make_shared<const SearchSpace>(task.op->space(task.problem, limits_of(context)))) {
+        space_(std::make_shared<const SearchSpace>(task.op->space(task.problem, context.limits()))) {
     StrategyOptions options;
     // One seed for all shapes: shapes of one family then start with the same configurations, whose code objects are the
     // same.
@@ -147,7 +143,7 @@ ShapeState shape_state(const TuneContext& context, const TuneTask& task) {
   if (state.finished || tried.empty()) return state;
   // Also finished when every configuration of a small space was tried.
   std::sort(tried.begin(), tried.end());
-  const templates::Space space = task.op->space(task.problem, limits_of(context));
+  const templates::Space space = task.op->space(task.problem, context.limits());
   if (space.product_size() > 100'000) return state;
   const std::vector<db::Config> all = space.enumerate();
   state.finished = all.size() <= tried.size() && std::all_of(all.begin(), all.end(), [&](const db::Config& config) {

@@ -20,6 +20,9 @@ struct TuneContext {
   jit::CompileService& compiler;
   const measure::DevicePeak& peak;
   Reporter& reporter;
+
+  /// All devices of a run are alike.
+  const templates::DeviceLimits& limits() const { return provider.devices().front().limits; }
 };
 
 struct ShapeState {

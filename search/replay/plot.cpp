@@ -6,6 +6,7 @@
 #include <array>
 
 #include "search/replay/plot_panel.h"
+#include "search/report/html.h"
 
 namespace wavetune::replay {
 namespace {
@@ -104,7 +105,7 @@ std::string legend_svg(const std::vector<std::string>& names) {
     svg += fmt::format(
         "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"2.4\"{}/>"
         "<text x=\"{}\" y=\"{}\">{}</text>\n",
-        x, y, x + 26, y, colour, dashed ? " stroke-dasharray=\"5 4\"" : "", x + 34, y + 4, xml_text(text));
+        x, y, x + 26, y, colour, dashed ? " stroke-dasharray=\"5 4\"" : "", x + 34, y + 4, report::escape(text));
   };
   for (std::size_t i = 0; i < names.size(); ++i) entry(i, colour_of(names, names[i]), names[i], false);
   entry(names.size(), random_colour, "random search, calculated", true);
@@ -138,7 +139,7 @@ std::string curves_html(const std::string& svg, const std::string& report) {
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>wavetune replay</title>\n"
          "<style>body{font-family:sans-serif;margin:1.5em}pre{font-size:12px;overflow-x:auto}</style></head>\n<body>\n"
          "<h1>Strategies on recorded spaces</h1>\n" +
-         svg + "<pre>" + xml_text(report) + "</pre>\n</body></html>\n";
+         svg + "<pre>" + report::escape(report) + "</pre>\n</body></html>\n";
 }
 
 }  // namespace wavetune::replay

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "search/report/html.h"
+
 namespace wavetune::replay {
 namespace {
 
@@ -71,7 +73,7 @@ std::string frame_svg(const Panel& panel, const Axes& axes) {
   const double bottom = panel_height - margin_bottom;
   const double right = panel_width - margin_right;
   std::string svg =
-      fmt::format("<text x=\"{}\" y=\"18\" class=\"title\">{}</text>\n", margin_left, xml_text(panel.title));
+      fmt::format("<text x=\"{}\" y=\"18\" class=\"title\">{}</text>\n", margin_left, report::escape(panel.title));
   for (const double tick : panel.log_y ? log_ticks(panel.y_min, panel.y_max) : ticks(panel.y_min, panel.y_max, 5)) {
     const double y = axes.y(tick);
     svg += fmt::format(
@@ -89,36 +91,13 @@ std::string frame_svg(const Panel& panel, const Axes& axes) {
   svg +=
       fmt::format("<path d=\"M{} {}V{}H{}\" class=\"axis\" fill=\"none\"/>\n", margin_left, margin_top, bottom, right);
   svg += fmt::format("<text x=\"{}\" y=\"{}\" class=\"middle\">{}</text>\n", (margin_left + right) / 2,
-                     panel_height - 8, xml_text(panel.x_label));
+                     panel_height - 8, report::escape(panel.x_label));
   svg += fmt::format("<text transform=\"translate(14 {}) rotate(-90)\" class=\"middle\">{}</text>\n",
-                     (margin_top + bottom) / 2, xml_text(panel.y_label));
+                     (margin_top + bottom) / 2, report::escape(panel.y_label));
   return svg;
 }
 
 }  // namespace
-
-std::string xml_text(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 std::vector<double> ticks(double low, double high, int count) {
   std::vector<double> result;

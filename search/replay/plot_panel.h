@@ -7,9 +7,6 @@
 
 namespace wavetune::replay {
 
-/// Text for an XML document.
-std::string xml_text(std::string_view text);
-
 struct PanelLine {
   std::vector<double> x, y;
   std::vector<double> low, high;  ///< a band around the line; empty: none

@@ -8,6 +8,7 @@
 
 #include "db/base/error.h"
 #include "db/database.h"
+#include "tests/support/error_of.h"
 
 namespace wavetune::db {
 
@@ -30,16 +31,6 @@ Problem example_problem(std::int64_t m = 16);
 Trial example_trial(std::int64_t bm = 64, double median_us = 12.5);
 Layout example_layout();
 
-/// Runs `action` and gives the Error's kind and message; fails the test when there is none.
-template <class Action>
-Error error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return Error(ErrorKind::internal, "");
-}
+using test::error_of;
 
 }  // namespace wavetune::db

@@ -16,6 +16,7 @@
 
 #include "db/base/error.h"
 #include "family_samples.h"
+#include "placement.h"
 #include "runtime/hip/handles.h"
 #include "runtime/hip/provider.h"
 #include "templates/common/launch.h"
@@ -23,8 +24,6 @@
 
 namespace wavetune::templates::test {
 namespace {
-
-constexpr std::int64_t guard_elements = 64;
 
 /// The device under test with the kernels that were compiled so far.
 class Device {
@@ -99,105 +98,6 @@ class Device {
   std::shared_ptr<const hip::Provider> provider_;
   std::mutex mutex_;
   std::map<std::string, hip::Module> modules_;
-};
-
-/// One element's worth of bytes that no kernel writes by accident: NaN for floats.
-std::array<std::byte, 8> poison(DType type) {
-  std::array<std::byte, 8> bytes{};
-  const auto put = [&](auto value) { std::memcpy(bytes.data(), &value, sizeof value); };
-  switch (type) {
-    case DType::f32:
-      put(std::uint32_t{0x7fc0dead});
-      break;
-    case DType::bf16:
-      put(std::uint16_t{0x7fed});
-      break;
-    case DType::f16:
-      put(std::uint16_t{0x7eed});
-      break;
-    case DType::i32:
-    case DType::u32:
-      put(std::uint32_t{0x7eadbeef});
-      break;
-    case DType::i64:
-    case DType::u64:
-      put(std::uint64_t{0x7eadbeef7eadbeef});
-      break;
-    case DType::f64:
-      put(std::uint64_t{0x7ff8deaddeaddead});
-      break;
-    case DType::i16:
-    case DType::u16:
-      put(std::uint16_t{0x7ead});
-      break;
-    case DType::i8:
-    case DType::u8:
-    case DType::fp4:
-      put(std::uint8_t{0xa5});
-      break;
-    case DType::fp8:
-    case DType::e8m0:
-      put(std::uint8_t{0xff});
-      break;
-  }
-  return bytes;
-}
-
-/// An operand's memory: guard band, tensor with its gaps, guard band. Counted in the smallest unit that has an address:
-/// an element, or a pair of fp4.
-class Placement {
- public:
-  Placement(const OperandSpec& spec, Layout layout)
-      : spec_(spec), per_unit_(spec.dtype == DType::fp4 ? 2 : 1), size_(bytes_for(spec.dtype, per_unit_)) {
-    spec_.cols /= per_unit_;
-    const std::int64_t gap = layout == Layout::dense ? 0 : layout == Layout::padded ? 64 : 3;
-    offset_ = guard_elements + (layout == Layout::misaligned ? 1 : 0);
-    row_stride_ = spec_.cols + gap;
-    batch_stride_ = spec.rows * row_stride_ + gap;
-    image_.resize(static_cast<std::size_t>(offset_ + spec.batch * batch_stride_ + guard_elements) * size_);
-    const auto pattern = poison(spec.dtype);
-    for (std::size_t at = 0; at < image_.size(); at += size_) std::memcpy(image_.data() + at, pattern.data(), size_);
-  }
-
-  std::vector<std::byte>& image() { return image_; }
-  View view(void* base) const {
-    return {static_cast<std::byte*>(base) + static_cast<std::size_t>(offset_) * size_, row_stride_ * per_unit_,
-            batch_stride_ * per_unit_};
-  }
-
-  void put(const HostTensor& tensor) {
-    each_row([&](std::size_t dense, std::size_t place, std::size_t bytes) {
-      std::memcpy(image_.data() + place, tensor.bytes().data() + dense, bytes);
-    });
-  }
-  /// Takes the tensor out and leaves poison in its place, so that what remains must equal a fresh placement.
-  HostTensor take(std::vector<std::byte>& written) const {
-    HostTensor tensor(spec_.dtype, spec_.count() * per_unit_);
-    const auto pattern = poison(spec_.dtype);
-    each_row([&](std::size_t dense, std::size_t place, std::size_t bytes) {
-      std::memcpy(tensor.bytes().data() + dense, written.data() + place, bytes);
-      for (std::size_t at = 0; at < bytes; at += size_) std::memcpy(written.data() + place + at, pattern.data(), size_);
-    });
-    return tensor;
-  }
-
- private:
-  template <class Body>
-  void each_row(const Body& body) const {
-    for (std::int64_t b = 0; b < spec_.batch; ++b) {
-      for (std::int64_t r = 0; r < spec_.rows; ++r) {
-        body(static_cast<std::size_t>((b * spec_.rows + r) * spec_.cols) * size_,
-             static_cast<std::size_t>(offset_ + b * batch_stride_ + r * row_stride_) * size_,
-             static_cast<std::size_t>(spec_.cols) * size_);
-      }
-    }
-  }
-
-  OperandSpec spec_;
-  std::int64_t per_unit_;
-  std::size_t size_;
-  std::int64_t offset_, row_stride_, batch_stride_;
-  std::vector<std::byte> image_;
 };
 
 bool is_written(Role role) { return role == Role::output || role == Role::inout; }

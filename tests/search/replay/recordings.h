@@ -7,6 +7,7 @@
 
 #include "db/base/error.h"
 #include "search/replay/contest.h"
+#include "tests/support/error_of.h"
 
 namespace wavetune::replay {
 
@@ -46,15 +47,6 @@ inline Recording grid_recording(int count) {
                         Coverage::complete);
 }
 
-template <class Action>
-Error error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return Error(ErrorKind::internal, "");
-}
+using test::error_of;
 
 }  // namespace wavetune::replay

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <set>
 #include <string>
 
 #include "db/base/error.h"
@@ -45,18 +43,6 @@ class AnyStrategy : public testing::TestWithParam<std::string_view> {
 };
 INSTANTIATE_TEST_SUITE_P(All, AnyStrategy, testing::ValuesIn(strategy_names().begin(), strategy_names().end()),
                          [](const auto& spec) { return std::string(spec.param); });
-
-TEST_P(AnyStrategy, ProposesEveryValidConfigurationOnceAndThenNothing) {
-  const SharedSpace space = small_space();
-  auto strategy = make(space, {.seed = 3});
-  std::set<PointId> seen;
-  while (const auto point = strategy->ask()) {
-    EXPECT_LT(*point, space->size());
-    EXPECT_TRUE(seen.insert(*point).second) << *point;
-    strategy->tell(*point, {bowl(*space, *point)});
-  }
-  EXPECT_EQ(seen.size(), space->size());
-}
 
 TEST_P(AnyStrategy, SameSeedAndAnswersGiveTheSameProposals) {
   const SharedSpace space = large_space();
@@ -101,29 +87,6 @@ TEST_P(AnyStrategy, GoesOnWhenEverythingFails) {
     ASSERT_TRUE(point.has_value());
     strategy->tell(*point, {});
   }
-}
-
-double best_of(std::string_view name, std::uint64_t seed, int trials) {
-  const SharedSpace space = large_space();
-  auto strategy = make_strategy(name, space, {.seed = seed, .expected_trials = trials});
-  double best = INFINITY;
-  for (int i = 0; i < trials; ++i) {
-    const PointId point = *strategy->ask();
-    best = std::min(best, bowl(*space, point));
-    strategy->tell(point, {bowl(*space, point)});
-  }
-  return best;
-}
-
-TEST_P(AnyStrategy, IsBetterThanRandomInALargeSmoothSpace) {
-  if (GetParam() == "random" || GetParam() == "exhaustive") GTEST_SKIP() << "learns nothing";
-  double strategy = 0;
-  double random = 0;
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    strategy += best_of(GetParam(), seed, 150);
-    random += best_of("random", seed, 150);
-  }
-  EXPECT_LT(strategy, 0.8 * random);
 }
 
 TEST(MakeStrategy, AnUnknownNameIsAnErrorThatListsTheKnownOnes) {
