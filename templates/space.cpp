@@ -120,20 +120,4 @@ void Space::visit(const std::function<bool(const Config&)>& see) const {
   choose(choose, parameters_.size());
 }
 
-std::vector<Config> Space::neighbours(const Config& config) const {
-  std::vector<Config> result;
-  for (const Parameter& p : parameters_) {
-    const auto here = std::find(p.values.begin(), p.values.end(), config.at(p.name));
-    if (here == p.values.end()) continue;
-    const auto try_value = [&](std::int64_t value) {
-      Config next = config;
-      next[p.name] = value;
-      if (valid(next)) result.push_back(std::move(next));
-    };
-    if (here != p.values.begin()) try_value(*(here - 1));
-    if (here + 1 != p.values.end()) try_value(*(here + 1));
-  }
-  return result;
-}
-
 }  // namespace wavetune::templates

@@ -68,8 +68,6 @@ class Space {
   std::vector<Config> enumerate() const;
   /// The same one at a time, without keeping them; `see` returns false to stop.
   void visit(const std::function<bool(const Config&)>& see) const;
-  /// Valid configurations that differ in one parameter by one step of its list (ordinal neighbours).
-  std::vector<Config> neighbours(const Config& config) const;
 
  private:
   std::vector<Parameter> parameters_;

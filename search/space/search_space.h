@@ -28,7 +28,6 @@ class SearchSpace {
 
   std::uint64_t size() const { return diagram_.size(); }
   const std::vector<templates::Parameter>& parameters() const { return space_.parameters(); }
-  const templates::Space& space() const { return space_; }
 
   Point at(PointId id) const;
   Config config(PointId id) const;

@@ -9,6 +9,7 @@
 #include "runtime/hip/amd/hiprtc_install.h"
 #include "runtime/jit/target.h"
 #include "runtime/process/subprocess.h"
+#include "search/space/search_space.h"
 #include "templates/registry.h"
 #include "tests/cli/run_binary.h"
 
@@ -82,13 +83,14 @@ TEST_F(Inspect, StartsFromTheDatabase) {
   const jit::CompileTarget target = jit::compile_target_for_arch("gfx950");
   const db::Problem problem{"gemm", "bf16", {{"batch", 1}, {"m", 4096}, {"n", 6144}, {"k", 2048}}};
   const db::Config usual = op.default_config(problem, target.limits);
-  const std::vector<db::Config> others = op.space(problem, target.limits).neighbours(usual);
+  const search::SearchSpace space(op.space(problem, target.limits));
+  const std::vector<search::PointId> others = space.steps(*space.find(usual));
   ASSERT_FALSE(others.empty());
   {
     db::Database database = db::Database::open(path("t.db"), db::OpenMode::create);
     db::Trial trial;
     trial.problem = problem;
-    trial.config = others.front();
+    trial.config = space.config(others.front());
     trial.source_hash = templates::source_hash(op);
     trial.median_us = 50;
     trial.samples_us = {50};
@@ -97,7 +99,7 @@ TEST_F(Inspect, StartsFromTheDatabase) {
   }
   const nlohmann::json json = json_of(with(gemm, {"--db", path("t.db")}));
   EXPECT_EQ(json["config_from"], "winner in " + path("t.db") + ", 50 us");
-  EXPECT_EQ(json["config"].get<db::Config>(), others.front());
+  EXPECT_EQ(json["config"].get<db::Config>(), space.config(others.front()));
   // Nothing for another architecture: the default, and said so.
   const nlohmann::json other = json_of(with(gemm, {"--db", path("t.db"), "--arch", "gfx942"}));
   EXPECT_THAT(other["config_from"].get<std::string>(), HasSubstr("has nothing for this shape on gfx942"));

@@ -4,6 +4,7 @@
 #include "runtime/hip/amd/hiprtc_install.h"
 #include "runtime/isa/code_object.h"
 #include "runtime/jit/target.h"
+#include "search/space/search_space.h"
 #include "templates/t1/spec_operator.h"
 #include "tests/search/support/scratch.h"
 
@@ -21,7 +22,9 @@ TEST_P(SpecForGfx950, CompilesAsItDoesForTheCpu) {
   const templates::SpecOperator op(std::string(WAVETUNE_SOURCE_DIR "/tests/data/spec/") + GetParam() + ".json");
   const db::Problem problem = op.problem();
   const db::Config usual = op.default_config(problem, target.limits);
-  for (const db::Config& config : op.space(problem, target.limits).neighbours(usual)) {
+  const SearchSpace space(op.space(problem, target.limits));
+  for (const PointId id : space.steps(*space.find(usual))) {
+    const db::Config config = space.config(id);
     const jit::CompileResult compiled = service.compile(jit::request_for(target, op, problem, config));
     ASSERT_EQ(compiled.outcome, db::Outcome::ok) << db::to_text(config) << "\n" << compiled.log;
     const isa::CodeObject object = isa::read_code_object(compiled.code, problem.key());
