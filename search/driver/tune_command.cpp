@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -45,12 +44,6 @@ const CommandHelp help = {
      "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json",
      "wavetune tune --spec matmul.json --db tuning.db --device hip --budget 5m"}};
 
-std::string strategy_list() {
-  std::string list;
-  for (const std::string_view name : strategy_names()) list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
-}
-
 po::options_description tune_options() {
   po::options_description options("Options");
   options.add_options()("model", po::value<std::string>(), "model folder, or a built-in name (glm-5.2)")(
@@ -64,7 +57,7 @@ po::options_description tune_options() {
       "op", po::value<std::string>(), "only these operators, e.g. gemm,mla_attention_bf16")(
       "strategy", po::value<std::string>()->default_value(std::string(default_strategy)),
       ("how configurations are proposed: " + strategy_list()).c_str())(
-      "seed", po::value<std::uint64_t>()->default_value(1), "of the search: one seed, one sequence of proposals")(
+      "seed", po::value<std::uint64_t>()->default_value(1), "of the search: with the same results, the same proposals")(
       "workers", po::value<int>()->default_value(0), "compile processes (default: one for each core)")(
       "html", po::value<std::string>()->default_value(""),
       "keep a report in this file: curves, outcomes, importance of parameters, time spent")(
@@ -84,9 +77,7 @@ TunerOptions tuner_options(const po::variables_map& values) {
   if (options.trials < 1) fail(ErrorKind::usage, "--trials {} must be at least 1", options.trials);
   options.seed = values["seed"].as<std::uint64_t>();
   options.strategy = values["strategy"].as<std::string>();
-  const auto known = strategy_names();
-  if (std::find(known.begin(), known.end(), options.strategy) == known.end())
-    fail(ErrorKind::usage, "--strategy '{}' is not known; there are {}", options.strategy, strategy_list());
+  require_strategy(options.strategy);
   options.compile.workers = values["workers"].as<int>();
   return options;
 }

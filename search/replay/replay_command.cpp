@@ -79,12 +79,7 @@ Texts strategies_of(const po::variables_map& values) {
   if (names.empty() && values.count("traces") == 0) names.emplace_back(search::default_strategy);
   const auto known = search::strategy_names();
   if (names.size() == 1 && names[0] == "all") return {known.begin(), known.end()};
-  for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    std::string list;
-    for (const std::string_view word : known) list += fmt::format("{}{}", list.empty() ? "" : ", ", word);
-    fail(ErrorKind::usage, "replay: there is no strategy '{}'; there are {}, and 'all' of them", name, list);
-  }
+  for (const std::string& name : names) search::require_strategy(name);
   return names;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "db/commands/table.h"
 #include "search/replay/report.h"
 
 namespace wavetune::replay {
@@ -13,39 +14,17 @@ std::string column_of(std::size_t space) {
   return space < 26 ? std::string(1, static_cast<char>('a' + space)) : fmt::format("{}", space + 1);
 }
 
-/// Rows of cells under a header, each column as wide as its widest cell; the first is aligned to the left.
-class Table {
- public:
-  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
-
-  std::string text() const {
-    std::vector<std::size_t> widths;
-    for (const auto& cells : lines_) {
-      widths.resize(std::max(widths.size(), cells.size()));
-      for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], width_of(cells[i]));
-    }
-    std::string text;
-    for (const auto& cells : lines_) {
-      std::string line = "  ";
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        const std::string space(widths[i] - width_of(cells[i]), ' ');
-        line += i == 0 ? cells[i] + space : "  " + space + cells[i];
-      }
-      line.resize(line.find_last_not_of(' ') + 1);
-      text += line + "\n";
-    }
-    return text;
+/// A column of names, then columns of figures, all of them to the right.
+db::Table table_of(const std::vector<std::string>& header) {
+  std::vector<db::Table::Column> columns;
+  for (const std::string& title : header) {
+    const bool first = columns.empty();
+    columns.push_back({title, first ? db::Align::left : db::Align::right});
   }
+  return db::Table(std::move(columns));
+}
 
- private:
-  /// Characters, not bytes, of UTF-8.
-  static std::size_t width_of(const std::string& text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-  }
-
-  std::vector<std::vector<std::string>> lines_;
-};
+constexpr const char* indent = "  ";
 
 std::string score_text(const Estimate& score) {
   if (score.resampled.empty()) return fmt::format("{:.2f}", score.value);
@@ -61,8 +40,8 @@ std::string mean_text(const std::optional<Estimate>& score) {
 std::string seconds_text(double seconds) { return std::isfinite(seconds) ? fmt::format("{:.4g}", seconds) : "-"; }
 
 std::string spaces_text(const Report& report) {
-  Table table;
-  table.add({"", "space", "configurations", "failed", "optimum ms", "median", "within 5 %", "budget s", "evaluations"});
+  db::Table table = table_of(
+      {"", "space", "configurations", "failed", "optimum ms", "median", "within 5 %", "budget s", "evaluations"});
   for (std::size_t i = 0; i < report.spaces.size(); ++i) {
     const SpaceStatistics& space = report.spaces[i].statistics;
     const auto near = std::upper_bound(space.ascending_ms.begin(), space.ascending_ms.end(), space.optimum_ms * 1.05) -
@@ -72,15 +51,14 @@ std::string spaces_text(const Report& report) {
                fmt::format("{:.2f}x", space.median_ms / space.optimum_ms), fmt::format("{}", near),
                fmt::format("{:.0f}", space.budget_s), fmt::format("{}", space.evaluations)});
   }
-  return table.text();
+  return table.text(indent);
 }
 
 std::string scores_text(const Report& report) {
-  Table table;
   std::vector<std::string> header = {"strategy", "mean over spaces"};
   for (std::size_t i = 0; i < report.spaces.size(); ++i) header.push_back(column_of(i));
   header.insert(header.end(), {"repeats", "us a proposal"});
-  table.add(std::move(header));
+  db::Table table = table_of(header);
   for (const Row& row : report.rows) {
     std::vector<std::string> line = {row.strategy,
                                      mean_text(report.by == ScoreBy::value ? row.mean_by_value : row.mean_by_rank)};
@@ -95,20 +73,19 @@ std::string scores_text(const Report& report) {
     line.push_back(slowest_us < 0 ? "" : fmt::format("{:.3g}", slowest_us));
     table.add(std::move(line));
   }
-  return table.text();
+  return table.text(indent);
 }
 
 std::string arrivals_text(const Report& report) {
-  Table table;
   std::vector<std::string> header = {"strategy"};
   for (std::size_t i = 0; i < report.spaces.size(); ++i) header.push_back(column_of(i));
-  table.add(std::move(header));
+  db::Table table = table_of(header);
   for (const Row& row : report.rows) {
     std::vector<std::string> line = {row.strategy};
     for (const auto& cell : row.cells) line.push_back(cell ? seconds_text(cell->within_5_percent_s) : "-");
     table.add(std::move(line));
   }
-  return table.text();
+  return table.text(indent);
 }
 
 const Row* raced(const Report& report, const Row& row) {
@@ -120,10 +97,9 @@ const Row* raced(const Report& report, const Row& row) {
 
 /// How much sooner racing comes within 5 %, where a strategy was run in both ways.
 std::string racing_text(const Report& report) {
-  Table table;
   std::vector<std::string> header = {"strategy"};
   for (std::size_t i = 0; i < report.spaces.size(); ++i) header.push_back(column_of(i));
-  table.add(std::move(header));
+  db::Table table = table_of(header);
   bool any = false;
   for (const Row& row : report.rows) {
     const Row* other = raced(report, row);
@@ -141,7 +117,8 @@ std::string racing_text(const Report& report) {
     table.add(std::move(line));
   }
   if (!any) return "";
-  return "\nRacing: so much sooner within 5 % of the optimum (kernel runs for one evaluation, mean)\n" + table.text();
+  return "\nRacing: so much sooner within 5 % of the optimum (kernel runs for one evaluation, mean)\n" +
+         table.text(indent);
 }
 
 }  // namespace

@@ -38,14 +38,24 @@ std::span<const std::string_view> strategy_names() {
   return names;
 }
 
+std::string strategy_list() {
+  std::string list;
+  for (const std::string_view name : strategy_names()) list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
+}
+
+void require_strategy(std::string_view name) {
+  const std::span<const std::string_view> known = strategy_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  fail(ErrorKind::usage, "there is no search strategy '{}'; there are {}", name, strategy_list());
+}
+
 std::unique_ptr<Strategy> make_strategy(std::string_view name, std::shared_ptr<const SearchSpace> space,
                                         const StrategyOptions& options) {
-  std::string known;
-  for (const Named& strategy : all_strategies) {
-    if (strategy.name == name) return strategy.make(std::move(space), options);
-    known += (known.empty() ? "" : ", ") + std::string(strategy.name);
-  }
-  fail(ErrorKind::usage, "there is no search strategy '{}'; the known ones are {}", name, known);
+  require_strategy(name);
+  const auto* const found = std::find_if(all_strategies.begin(), all_strategies.end(),
+                                         [name](const Named& strategy) { return strategy.name == name; });
+  return found->make(std::move(space), options);
 }
 
 }  // namespace wavetune::search

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,7 +46,12 @@ struct StrategyOptions {
 std::span<const std::string_view> strategy_names();
 inline constexpr std::string_view default_strategy = "portfolio";
 
+/// The same in words: "portfolio, random, ...".
+std::string strategy_list();
 /// Throws Error usage for an unknown name and lists the known ones.
+void require_strategy(std::string_view name);
+
+/// Throws what require_strategy throws.
 std::unique_ptr<Strategy> make_strategy(std::string_view name, std::shared_ptr<const SearchSpace> space,
                                         const StrategyOptions& options);
 

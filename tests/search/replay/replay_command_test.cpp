@@ -73,7 +73,7 @@ TEST(ReplayCommand, WrongOptionsAreNamed) {
   };
   const std::vector<Case> cases = {
       {{}, "needs --space and --recording"},
-      {small({"--strategy", "luck"}), "no strategy 'luck'; there are portfolio"},
+      {small({"--strategy", "luck"}), "no search strategy 'luck'; there are portfolio"},
       {small({"--repeats", "0"}), "--repeats 0 must be at least 1"},
       {small({"--racing=maybe"}), "--racing 'maybe' is unknown"},
       {small({"--score-by", "luck"}), "--score-by 'luck' is unknown"},

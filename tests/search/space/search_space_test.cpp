@@ -207,23 +207,24 @@ TEST(SearchSpace, LargeSpacesAreNotEnumerated) {
   std::vector<std::int64_t> to_32;
   for (std::int64_t i = 1; i <= 32; ++i) to_32.push_back(i);
   const std::vector<std::int64_t> powers{1, 2, 4, 8, 16, 32, 64, 128, 256};
-  const SearchSpace space(space_of({{"x", to_32},
-                                    {"y", to_32},
-                                    {"z", to_32},
-                                    {"tx", powers},
-                                    {"ty", powers},
-                                    {"tz", powers},
-                                    {"u", powers},
-                                    {"v", powers},
-                                    {"s", {0, 1}}},
-                                   {"32 <= x * y * z <= 1024", "tx * ty * tz <= 512",
-                                    "s == 0 or x * tx * y * ty * 4 <= 49152", "tx % u == 0", "ty % v == 0"}));
+  const auto written = space_of({{"x", to_32},
+                                 {"y", to_32},
+                                 {"z", to_32},
+                                 {"tx", powers},
+                                 {"ty", powers},
+                                 {"tz", powers},
+                                 {"u", powers},
+                                 {"v", powers},
+                                 {"s", {0, 1}}},
+                                {"32 <= x * y * z <= 1024", "tx * ty * tz <= 512",
+                                 "s == 0 or x * tx * y * ty * 4 <= 49152", "tx % u == 0", "ty % v == 0"});
+  const SearchSpace space(written);
   EXPECT_GT(space.size(), 10'000'000u);
   std::mt19937_64 random(1);
   for (int i = 0; i < 1000; ++i) {
     const PointId id = space.draw(random);
     EXPECT_EQ(space.find(space.at(id)), id);
-    EXPECT_TRUE(space.space().valid(space.config(id)));
+    EXPECT_TRUE(written.valid(space.config(id)));
     for (const PointId other : space.steps(id)) EXPECT_LT(other, space.size());
   }
 }
