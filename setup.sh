@@ -15,7 +15,7 @@ binary=build/release/wavetune
 packages=(g++ cmake ninja-build pkg-config libboost-dev libboost-program-options-dev libboost-context-dev libtbb-dev
   libsqlite3-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libxxhash-dev
   libpcre2-dev zlib1g-dev debian-archive-keyring ca-certificates curl)
-test_packages=(python3 python3-venv)
+python_packages=(python3 python3-venv)
 lint_packages=(clang-format clang-tidy)
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
@@ -53,9 +53,29 @@ rocm() {
   cmake/fetch-rocm.sh .rocm --with-llvm
 }
 
+# NVRTC (for NVIDIA code, with or without a GPU): an installed one is preferred. Without one all else works.
+nvrtc() {
+  local root folder
+  for root in "${WAVETUNE_CUDA_PATH:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
+    for folder in lib64 lib; do
+      if [ -n "$root" ] && compgen -G "$root/$folder/libnvrtc.so.1[2-9]" >/dev/null; then
+        echo "setup: using the NVRTC in $root/$folder"
+        return
+      fi
+    done
+  done
+  if /sbin/ldconfig -p 2>/dev/null | grep -qE 'libnvrtc\.so\.1[2-9] '; then
+    echo "setup: using the NVRTC on the loader's path"
+    return
+  fi
+  ({ [ -f .cuda/.complete ] || install "${python_packages[@]}"; } && cmake/fetch-nvrtc.sh .cuda) ||
+    echo "setup: going on without NVRTC: kernels for NVIDIA GPUs cannot be compiled, and their tests are skipped" >&2
+}
+
 build() {
   install "${packages[@]}"
   rocm
+  nvrtc
   say "Building ($1 preset, $jobs jobs)"
   cmake --preset "$1" >build-configure.log 2>&1 || { cat build-configure.log >&2; exit 1; }
   rm -f build-configure.log
@@ -127,7 +147,7 @@ demo() {
 }
 
 run_tests() {
-  install "${test_packages[@]}"
+  install "${python_packages[@]}"
   build ci
   # The one thing that comes from PyPI: the client whose unchanged use against `serve` is tested.
   if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import openai' 2>/dev/null; then

@@ -24,3 +24,6 @@ target_compile_definitions(wavetune_hip_headers INTERFACE __HIP_PLATFORM_AMD__)
 # The copy's compiler is used when no ROCm is installed: only this file needs to know where it is.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/runtime/hip/amd/hiprtc_install.cpp PROPERTIES
   COMPILE_DEFINITIONS "WAVETUNE_ROCM_COPY=\"${CMAKE_SOURCE_DIR}/.rocm\"")
+# Likewise the copy of NVRTC that setup.sh lays under .cuda when no CUDA toolkit is installed.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/runtime/hip/cuda/nvrtc_install.cpp PROPERTIES
+  COMPILE_DEFINITIONS "WAVETUNE_CUDA_COPY=\"${CMAKE_SOURCE_DIR}/.cuda\"")

@@ -12,6 +12,8 @@
 #include "db/base/error.h"
 #include "runtime/hip/amd/amd_library.h"
 #include "runtime/hip/amd/hiprtc_install.h"
+#include "runtime/hip/cuda/driver.h"
+#include "runtime/hip/cuda/nvrtc_install.h"
 #include "runtime/jit/code_cache.h"
 #include "runtime/process/subprocess.h"
 
@@ -51,6 +53,25 @@ Finding amd_driver() {
   return {"amdgpu driver", Health::missing,
           there ? "/dev/kfd is there but this user may not open it (groups render and video)" : "/dev/kfd is not there",
           "AMD GPUs cannot be used"};
+}
+
+Finding nvidia_driver() {
+  const cuda::DriverSearch search = cuda::load_driver();
+  if (search.driver == nullptr) return {"NVIDIA driver", Health::missing, search.reason, "NVIDIA GPUs cannot be used"};
+  const std::string version = cuda::kernel_module_version();
+  return {"NVIDIA driver", Health::ok, version.empty() ? search.driver->path : search.driver->path + ", " + version,
+          ""};
+}
+
+/// The same one that the compile workers take; nothing is loaded.
+Finding nvrtc() {
+  const cuda::NvrtcSearch search = cuda::find_nvrtc();
+  if (search.found) {
+    return {"libnvrtc", Health::ok,
+            fmt::format("{}, {} ({})", search.found->version, search.found->place, search.found->library), ""};
+  }
+  return {"libnvrtc", Health::missing, fmt::format("libnvrtc.so.12 or newer is not in {}", search.looked),
+          "kernels cannot be compiled for NVIDIA GPUs; it comes with the CUDA toolkit, ./setup.sh fetches one"};
 }
 
 Finding compiler(const std::string& program, std::string cost) {
@@ -140,6 +161,8 @@ Diagnosis diagnose() {
   list.push_back(amd_driver());
   list.push_back(library("libamdhip64", "AMD GPUs cannot be used; install ROCm 7 or newer, or set ROCM_PATH"));
   list.push_back(hiprtc());
+  list.push_back(nvidia_driver());
+  list.push_back(nvrtc());
   if (chosen != nullptr && *chosen != '\0') {
     list.push_back(compiler(chosen, "WAVETUNE_CPU_CXX names it: the cpu device cannot compile kernels"));
   } else {

@@ -6,11 +6,10 @@
 #include "runtime/hip/amd/amd_provider.h"
 #include "runtime/hip/cpu/compiler.h"
 #include "runtime/hip/cpu/cpu_provider.h"
+#include "runtime/hip/cuda/cuda_provider.h"
 
 namespace wavetune::hip {
 namespace {
-
-constexpr std::string_view no_cuda = "this build has no NVIDIA provider";
 
 std::shared_ptr<const Provider> load_cpu(const DeviceSpec& spec) {
   return cpu::make_cpu_provider(spec.count > 0 ? spec.count : 1);
@@ -58,23 +57,28 @@ DeviceSpec parse_device_spec(std::string_view text) {
 
 std::shared_ptr<const Provider> load_provider(const DeviceSpec& spec) {
   if (spec.kind == ProviderKind::cpu) return load_cpu(spec);
-  if (spec.kind == ProviderKind::cuda) {
-    fail(ErrorKind::not_found, "--device {}: {}; use --device hip or cpu", spec.text, no_cuda);
+  std::string reason;
+  if (spec.kind != ProviderKind::cuda) {
+    amd::AmdResult found = amd::make_amd_provider(spec.count);
+    if (found.provider) return found.provider;
+    reason = std::move(found.detail);
   }
-  amd::AmdResult found = amd::make_amd_provider(spec.count);
-  if (found.provider) return found.provider;
-  if (spec.kind == ProviderKind::amd) {
-    fail(ErrorKind::not_found, "--device {}: {}; 'wavetune doctor' shows what is there, --device cpu works everywhere",
-         spec.text, found.detail);
+  if (spec.kind != ProviderKind::amd) {
+    cuda::CudaResult found = cuda::make_cuda_provider(spec.count);
+    if (found.provider) return found.provider;
+    reason = std::move(found.detail);
   }
-  return load_cpu(spec);
+  if (!spec.kind) return load_cpu(spec);
+  fail(ErrorKind::not_found, "--device {}: {}; 'wavetune doctor' shows what is there, --device cpu works everywhere",
+       spec.text, reason);
 }
 
 std::vector<ProviderStatus> probe_providers() {
   std::vector<ProviderStatus> all;
   const amd::AmdResult found = amd::make_amd_provider(0);
   all.push_back({ProviderKind::amd, found.provider != nullptr, found.detail});
-  all.push_back({ProviderKind::cuda, false, std::string(no_cuda)});
+  const cuda::CudaResult nvidia = cuda::make_cuda_provider(0);
+  all.push_back({ProviderKind::cuda, nvidia.provider != nullptr, nvidia.detail});
   const std::optional<cpu::Compiler>& compiler = cpu::system_compiler();
   all.push_back({ProviderKind::cpu, compiler.has_value(),
                  compiler ? fmt::format("kernels through {} {}", compiler->name, compiler->version)

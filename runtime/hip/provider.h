@@ -3,6 +3,8 @@
 // Environment variables of runtime/hip:
 //   WAVETUNE_ROCM_PATH     where libamdhip64 and libhiprtc are looked for first (in its lib/); then ROCM_PATH. For
 //                          libhiprtc also a folder filled by cmake/fetch-rocm.sh (see amd/hiprtc_install.h)
+//   WAVETUNE_CUDA_PATH     where libnvrtc is looked for first (in its lib64/ or lib/); then CUDA_PATH and others (see
+//                          cuda/nvrtc_install.h)
 //   WAVETUNE_CPU_CXX       compiler of the CPU device's kernels instead of g++ or clang++
 //   WAVETUNE_CPU_SANITIZE  "address": the CPU device's kernels are compiled with AddressSanitizer (see
 //                          process::sanitizer_environment() for what a process that loads them needs)
@@ -37,7 +39,7 @@ DeviceSpec parse_device_spec(std::string_view text);
 struct DeviceInfo {
   int index = 0;
   std::string name;
-  std::string arch;  ///< "gfx950" (without feature suffixes), "cpu-x86-64"
+  std::string arch;  ///< "gfx950" (without feature suffixes), "sm_90a", "cpu-x86-64"
   int cu_count = 0;
   std::size_t memory_bytes = 0;
   templates::DeviceLimits limits;
@@ -51,7 +53,7 @@ class Provider {
   virtual ProviderKind kind() const = 0;
   const Api& api() const { return api_; }
   const std::vector<DeviceInfo>& devices() const { return devices_; }
-  /// "amdhip64 7.2.53211", "cpu 0.1.0": for the environment fingerprint.
+  /// "amdhip64 7.2.53211", "cuda 13.0 / 580.159.03", "cpu 0.1.0": for the environment fingerprint.
   const std::string& driver() const { return driver_; }
   const std::string& compiler() const { return compiler_; }
   const std::string& compiler_version() const { return compiler_version_; }

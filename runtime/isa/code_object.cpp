@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "db/base/error.h"
+#include "runtime/hip/cuda/cubin.h"
 #include "runtime/jit/code_object.h"
 
 namespace wavetune::isa {
@@ -81,17 +82,41 @@ const KernelCode& CodeObject::kernel(std::string_view name) const {
   fail(ErrorKind::usage, "there is no kernel '{}'; it has: {}", name, names);
 }
 
+namespace {
+
+CodeObject from_cubin(std::span<const std::byte> bytes, std::string_view where) {
+  const hip::cuda::Cubin cubin = hip::cuda::read_cubin(bytes, where);
+  if (cubin.kernels.empty()) fail(ErrorKind::bad_data, "{}: has no kernel", where);
+  CodeObject result;
+  result.target = cubin.arch;
+  result.arch = cubin.arch;
+  for (const hip::cuda::CubinKernel& kernel : cubin.kernels) {
+    KernelCode code;
+    code.name = kernel.name;
+    code.resources.vgpr = kernel.registers;
+    code.resources.lds_bytes = kernel.lds_bytes;
+    code.resources.scratch_bytes = kernel.stack_bytes;
+    code.max_threads = kernel.max_threads;
+    result.kernels.push_back(std::move(code));
+  }
+  return result;
+}
+
+}  // namespace
+
 CodeObject read_code_object(std::span<const std::byte> bytes, std::string_view where) {
+  if (hip::cuda::is_cubin(bytes)) return from_cubin(bytes, where);
   const auto header = read_at<Elf64_Ehdr>(bytes, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) {
-    fail(ErrorKind::bad_data, "{}: is not an ELF code object; expected what hipRTC or Triton (hsaco) writes", where);
+    fail(ErrorKind::bad_data, "{}: is not an ELF code object; expected what hipRTC, NVRTC or Triton writes", where);
   }
   const nlohmann::json metadata = jit::metadata_of_code_object(bytes);
   CodeObject result;
   result.target = text_of(metadata, "amdhsa.target");
   const auto kernels = metadata.find("amdhsa.kernels");
   if (result.target.empty() || kernels == metadata.end() || !kernels->is_array() || kernels->empty()) {
-    fail(ErrorKind::bad_data, "{}: has no AMDGPU metadata with a target and kernels; it is no AMD code object", where);
+    fail(ErrorKind::bad_data,
+         "{}: has no AMDGPU metadata with a target and kernels; it is neither an AMD code object nor a cubin", where);
   }
   // "amdgcn-amd-amdhsa--gfx950:sramecc+:xnack-" in most files; newer LLVMs than ROCm's name the triple otherwise
   // ("amdgpu9.50-amd-amdhsa-unknown-gfx950"), which older libraries do not know.

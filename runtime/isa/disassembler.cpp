@@ -27,7 +27,7 @@ std::vector<Instruction> disassemble(const CodeObject& object, const KernelCode&
   options.standard_error = process::Stdio::null;
   process::Subprocess child(options);
   process::MessageChannel channel(child.output(), child.input());
-  const nlohmann::json request = {{"folder", std::filesystem::path(setup.hiprtc).parent_path().string()},
+  const nlohmann::json request = {{"folder", std::filesystem::path(setup.library).parent_path().string()},
                                   {"target", object.target},
                                   {"address", kernel.address}};
   std::string answer;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/hip/cuda/cubin.h"
+
 namespace wavetune::jit {
 namespace {
 
@@ -79,6 +81,18 @@ void keep_largest(db::Resources& resources, const nlohmann::json& kernel) {
   keep_largest(resources.spills, kernel, ".vgpr_spill_count");
 }
 
+/// The largest figure of each kind, in AMD's words: VGPRs for registers of a thread, LDS for shared memory, scratch for
+/// local memory. What is spilled the file does not say (see ptxas_report.h).
+db::Resources resources_of_cubin(std::span<const std::byte> code) {
+  db::Resources resources;
+  for (const hip::cuda::CubinKernel& kernel : hip::cuda::read_cubin(code, "code object").kernels) {
+    resources.vgpr = std::max(resources.vgpr.value_or(0), kernel.registers);
+    resources.lds_bytes = std::max(resources.lds_bytes.value_or(0), kernel.lds_bytes);
+    resources.scratch_bytes = std::max(resources.scratch_bytes.value_or(0), kernel.stack_bytes);
+  }
+  return resources;
+}
+
 }  // namespace
 
 nlohmann::json metadata_of_code_object(std::span<const std::byte> code) {
@@ -98,6 +112,7 @@ db::Resources resources_of_kernel(const nlohmann::json& kernel) {
 
 db::Resources resources_of_code_object(std::span<const std::byte> code) {
   db::Resources resources;
+  if (hip::cuda::is_cubin(code)) return resources_of_cubin(code);
   const nlohmann::json metadata = metadata_of_code_object(code);
   const auto kernels = metadata.find("amdhsa.kernels");
   if (kernels == metadata.end() || !kernels->is_array()) return resources;

@@ -1,4 +1,4 @@
-// What an AMD code object says of itself: the kernels' metadata in its ELF note.
+// What a code object says of itself: the kernels' metadata in the ELF note of an AMD one, the attributes of a cubin.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace wavetune::jit {
 
-/// The largest figure of each kind over the kernels in `code`. Empty when `code` is not an ELF file with an AMDGPU
-/// metadata note (other targets, damaged files): nothing is thrown, since the figures only inform.
+/// The largest figure of each kind over the kernels in `code`. Empty when `code` is neither an ELF file with an
+/// AMDGPU metadata note nor a cubin (other targets, damaged files): nothing is thrown, since the figures only inform.
 ///
 /// `.vgpr_count` is the unified total (architectural and accumulation registers) on gfx90a and later.
 db::Resources resources_of_code_object(std::span<const std::byte> code);

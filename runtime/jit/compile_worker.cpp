@@ -108,7 +108,7 @@ CompileResult CompileWorker::compile(const CompileRequest& request, const Worker
   const RequestFolder folder(temporary);
   const Clock::time_point start_time = Clock::now();
   const nlohmann::json head = {{"device", setup.device},
-                               {"hiprtc", setup.hiprtc},
+                               {"library", setup.library},
                                {"source", request.source},
                                {"options", request.options},
                                {"temporary", temporary.string()}};

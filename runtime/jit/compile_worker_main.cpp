@@ -11,11 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/hip/amd/hiprtc_library.h"
+#include "runtime/hip/cuda/nvrtc.h"
 #include "runtime/hip/provider.h"
 #include "runtime/jit/code_object.h"
 #include "runtime/jit/compile_service.h"
 #include "runtime/jit/compile_worker.h"
 #include "runtime/jit/packed_message.h"
+#include "runtime/jit/ptxas_report.h"
 #include "runtime/jit/resources_json.h"
 #include "runtime/jit/rtc_program.h"
 #include "runtime/process/message_channel.h"
@@ -43,14 +45,19 @@ void end_group(int) {
 class Compilers {
  public:
   const hip::Api& get(const nlohmann::json& request) {
-    const std::string library = request.at("hiprtc").get<std::string>();
+    const std::string library = request.at("library").get<std::string>();
+    const std::string device = request.at("device").get<std::string>();
     if (!library.empty()) {
       auto entry = libraries_.find(library);
-      if (entry == libraries_.end()) entry = libraries_.emplace(library, hip::amd::load_hiprtc(library)).first;
+      if (entry == libraries_.end()) {
+        const bool nvidia = device == hip::to_string(hip::ProviderKind::cuda);
+        entry =
+            libraries_.emplace(library, nvidia ? hip::cuda::load_nvrtc(library) : hip::amd::load_hiprtc(library)).first;
+      }
       return entry->second;
     }
-    auto& provider = providers_[request.at("device").get<std::string>()];
-    if (!provider) provider = hip::load_provider(hip::parse_device_spec(request.at("device").get<std::string>()));
+    auto& provider = providers_[device];
+    if (!provider) provider = hip::load_provider(hip::parse_device_spec(device));
     return provider->api();
   }
 
@@ -66,14 +73,16 @@ std::string serve_one(const nlohmann::json& request, Compilers& compilers) {
   collect_output(temporary);
   const hip::Api& api = compilers.get(request);
   const auto start = std::chrono::steady_clock::now();
-  const RtcResult result = compile_program(api, request.at("source").get<std::string>(),
-                                           request.at("options").get<std::vector<std::string>>());
+  RtcResult result = compile_program(api, request.at("source").get<std::string>(),
+                                     request.at("options").get<std::vector<std::string>>());
   const double milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  db::Resources resources = resources_of_code_object(result.code);
+  take_ptxas_report(result.log, resources);
   return pack_message({{"outcome", db::to_string(result.outcome)},
                        {"log", result.log},
                        {"milliseconds", milliseconds},
-                       {"resources", resources_to_json(resources_of_code_object(result.code))}},
+                       {"resources", resources_to_json(resources)}},
                       result.code);
 }
 

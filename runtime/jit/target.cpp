@@ -3,10 +3,32 @@
 #include "db/base/error.h"
 #include "runtime/hip/amd/amd_target.h"
 #include "runtime/hip/amd/hiprtc_install.h"
+#include "runtime/hip/cuda/cuda_target.h"
+#include "runtime/hip/cuda/nvrtc_install.h"
 
 namespace wavetune::jit {
 
+namespace {
+
+CompileTarget nvidia_target(std::string_view arch) {
+  CompileTarget target;
+  target.limits = hip::cuda::limits_of_arch(arch);
+  const hip::cuda::NvrtcSearch search = hip::cuda::find_nvrtc();
+  if (!search.found) fail(ErrorKind::not_found, "cannot compile for {}: {}", arch, search.missing());
+  target.device = "cuda";
+  target.arch = std::string(arch);
+  target.options = hip::cuda::compile_options(arch);
+  target.prelude = hip::cuda::prelude();
+  target.compiler = "nvrtc";
+  target.compiler_version = search.found->version;
+  target.compiler_place = search.found->place;
+  return target;
+}
+
+}  // namespace
+
 CompileTarget compile_target_for_arch(std::string_view arch) {
+  if (hip::cuda::is_arch(arch)) return nvidia_target(arch);
   CompileTarget target;
   target.limits = hip::amd::limits_of_arch(arch);
   const hip::amd::HiprtcSearch search = hip::amd::find_hiprtc();

@@ -11,17 +11,18 @@
 namespace wavetune::jit {
 
 struct CompileTarget {
-  std::string device;                      ///< device spec that tells the worker which compiler to use: "cpu", "hip"
-  std::string arch;                        ///< "gfx950"
+  std::string device;                      ///< device spec that tells the worker which compiler to use: "hip", "cuda"
+  std::string arch;                        ///< "gfx950", "sm_90a"
   std::vector<std::string> options;        ///< for hiprtcCompileProgram
   std::string prelude;                     ///< put in front of every kernel source
   std::string compiler, compiler_version;  ///< as in db::Environment: "hiprtc", "7.2"
   std::string compiler_place;              ///< which one was taken: "ROCm in /opt/rocm", "private copy in ..."
-  templates::DeviceLimits limits;          ///< of that architecture (amd::limits_of_arch)
+  templates::DeviceLimits limits;          ///< of that architecture (amd:: and cuda::limits_of_arch)
 };
 
-/// `arch`: gfx950 or gfx942, through hipRTC, which needs no GPU. Loads nothing. Throws Error usage for another
-/// architecture, not_found (where was looked, what to do) when there is no hipRTC.
+/// `arch`: gfx950 or gfx942, through hipRTC, or sm_90a and others of NVIDIA's, through NVRTC; neither needs a GPU.
+/// Loads nothing. Throws Error usage for another architecture, not_found (where was looked, what to do) when there is
+/// no such compiler.
 CompileTarget compile_target_for_arch(std::string_view arch);
 
 /// The request that compiles one configuration of an operator for `target`.

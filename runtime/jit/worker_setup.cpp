@@ -6,6 +6,7 @@
 
 #include "db/base/error.h"
 #include "runtime/hip/amd/hiprtc_install.h"
+#include "runtime/hip/cuda/nvrtc_install.h"
 #include "runtime/hip/provider.h"
 
 namespace wavetune::jit {
@@ -22,9 +23,19 @@ WorkerSetup hiprtc_setup() {
   }
   WorkerSetup setup;
   setup.device = "hip";
-  setup.hiprtc = search.found->library;
+  setup.library = search.found->library;
   setup.loader = search.found->loader;
   if (!setup.loader.empty()) setup.library_path = search.found->folder;
+  setup.identity = search.found->identity();
+  return setup;
+}
+
+WorkerSetup nvrtc_setup() {
+  const hip::cuda::NvrtcSearch search = hip::cuda::find_nvrtc();
+  if (!search.found) fail(ErrorKind::not_found, "{}", search.missing());
+  WorkerSetup setup;
+  setup.device = "cuda";
+  setup.library = search.found->library;
   setup.identity = search.found->identity();
   return setup;
 }
@@ -41,8 +52,10 @@ std::vector<std::string> WorkerSetup::command(const std::filesystem::path& execu
 WorkerSetup worker_setup(const std::string& device) {
   const hip::DeviceSpec spec = hip::parse_device_spec(device);
   if (spec.kind == hip::ProviderKind::amd) return hiprtc_setup();
+  if (spec.kind == hip::ProviderKind::cuda) return nvrtc_setup();
   const auto provider = hip::load_provider(spec);
   if (provider->kind() == hip::ProviderKind::amd) return hiprtc_setup();
+  if (provider->kind() == hip::ProviderKind::cuda) return nvrtc_setup();
   WorkerSetup setup;
   setup.device = hip::to_string(provider->kind());
   // Kernels compiled under the CPU provider's sanitizer differ although source and options are the same.

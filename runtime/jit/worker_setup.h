@@ -8,8 +8,9 @@
 namespace wavetune::jit {
 
 struct WorkerSetup {
-  std::string device;        ///< provider that compiles when `hiprtc` is empty: "cpu"
-  std::string hiprtc;        ///< path of libhiprtc.so.N, loaded alone: a compile needs no GPU
+  std::string device;        ///< kind of provider: "hip", "cuda", "cpu"
+  std::string library;       ///< path of libhiprtc.so.N or libnvrtc.so.N, loaded alone: a compile needs no GPU; empty:
+                             ///< the provider compiles
   std::string loader;        ///< dynamic loader that the worker starts through; empty: the system's own
   std::string library_path;  ///< for that loader
   std::string identity;      ///< part of a cache entry's name: changes whenever the compiler does

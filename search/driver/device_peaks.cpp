@@ -8,6 +8,7 @@
 #include "db/base/file.h"
 #include "db/base/hash.h"
 #include "runtime/jit/code_cache.h"
+#include "search/driver/nvidia_peaks.h"
 
 namespace wavetune::search {
 namespace {
@@ -31,7 +32,8 @@ extern "C" __global__ __launch_bounds__(64) void fma128(Params p) { fma_chain<12
 )";
 constexpr double steps = 2048;
 
-// Eight accumulators a wave. Only on GPUs: the CPU's matrix tiles are emulated and say nothing of what it can do.
+// Eight accumulators a wave. Only on AMD GPUs: the CPU's matrix tiles are emulated and say nothing of what it can do,
+// NVIDIA's are in nvidia_peaks.cpp.
 constexpr const char* matrix_source = R"(
 template <class T> __device__ inline void matrix_chain(Params p) {
   using tile = wt::mma16<T>;
@@ -48,7 +50,8 @@ extern "C" __global__ __launch_bounds__(256) void matrix_bf16(Params p) { matrix
 extern "C" __global__ __launch_bounds__(256) void matrix_f32(Params p) { matrix_chain<float>(p); }
 )";
 
-std::vector<measure::PeakKernel> kernels_for(const hip::DeviceInfo& device, bool gpu) {
+std::vector<measure::PeakKernel> kernels_for(const hip::DeviceInfo& device, hip::ProviderKind kind) {
+  const bool gpu = kind != hip::ProviderKind::cpu;
   // Enough blocks to fill every compute unit several times.
   const std::uint32_t blocks = static_cast<std::uint32_t>(std::max(1, device.cu_count)) * (gpu ? 32 : 4);
   std::vector<measure::PeakKernel> kernels;
@@ -58,6 +61,10 @@ std::vector<measure::PeakKernel> kernels_for(const hip::DeviceInfo& device, bool
     }
   }
   if (!gpu) return kernels;
+  if (kind == hip::ProviderKind::cuda) {
+    for (measure::PeakKernel& kernel : nvidia_matrix_kernels(device)) kernels.push_back(std::move(kernel));
+    return kernels;
+  }
   const double waves = 256.0 / device.limits.wave_size * blocks;
   kernels.push_back({"matrix_bf16", "bf16", blocks, 256, 2.0 * 16 * 16 * 16 * 8 * steps * waves});
   kernels.push_back({"matrix_f32", "f32", blocks, 256, 2.0 * 16 * 16 * 4 * 8 * steps * waves});
@@ -74,8 +81,16 @@ std::filesystem::path kept_path(const hip::Provider& provider, const std::string
 }
 
 std::string peak_source(const hip::Provider& provider) {
-  const bool gpu = provider.kind() != hip::ProviderKind::cpu;
-  return provider.prelude() + fma_source + (gpu ? matrix_source : "");
+  const std::string source = provider.prelude() + fma_source;
+  switch (provider.kind()) {
+    case hip::ProviderKind::amd:
+      return source + matrix_source;
+    case hip::ProviderKind::cuda:
+      return source + nvidia_matrix_source();
+    case hip::ProviderKind::cpu:
+      return source;
+  }
+  return source;
 }
 
 std::optional<measure::DevicePeak> read_kept(const std::filesystem::path& path) {
@@ -91,7 +106,6 @@ std::optional<measure::DevicePeak> read_kept(const std::filesystem::path& path) 
 measure::DevicePeak device_peaks(const hip::Provider& provider, const std::string& device_spec,
                                  jit::CompileService& compiler, measure::MeasureClient& client,
                                  const std::filesystem::path& cache_directory) {
-  const bool gpu = provider.kind() != hip::ProviderKind::cpu;
   const hip::DeviceInfo& device = provider.devices().front();
   const std::string source = peak_source(provider);
   const std::filesystem::path path = kept_path(provider, source, cache_directory);
@@ -100,7 +114,7 @@ measure::DevicePeak device_peaks(const hip::Provider& provider, const std::strin
     fail(ErrorKind::device, "cannot compile the peak-rate kernels for {} ({}): {}", device.name,
          db::to_string(compiled.outcome), compiled.log);
   }
-  measure::DevicePeak peak = client.peak(compiled.code, kernels_for(device, gpu));
+  measure::DevicePeak peak = client.peak(compiled.code, kernels_for(device, provider.kind()));
   if (const auto kept = read_kept(path)) {
     peak.bytes_per_us = std::max(peak.bytes_per_us, kept->bytes_per_us);
     for (const auto& [dtype, rate] : kept->flops_per_us)

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "db/base/error.h"
+#include "runtime/hip/cuda/cuda_target.h"
 #include "runtime/isa/code_object.h"
-#include "runtime/isa/occupancy.h"
+#include "runtime/isa/sm_occupancy.h"
 
 namespace wavetune::search {
 namespace {
@@ -17,9 +18,13 @@ std::optional<isa::CodeObject> read(std::span<const std::byte> code, const db::P
   }
 }
 
-std::optional<std::string> spilling(const isa::KernelCode& kernel) {
+/// Local memory of a thread on NVIDIA lies behind L1, and a few words of it cost nothing that a measurement would show.
+constexpr int harmless_stack_bytes = 64;
+
+std::optional<std::string> spilling(const isa::KernelCode& kernel, bool nvidia) {
   const int spills = kernel.resources.spills.value_or(0);
   const int scratch = kernel.resources.scratch_bytes.value_or(0);
+  if (nvidia && scratch <= harmless_stack_bytes) return std::nullopt;
   if (spills > 0) return fmt::format("{} spills {} registers ({} bytes of scratch)", kernel.name, spills, scratch);
   if (scratch > 0) return fmt::format("{} keeps {} bytes of private memory in scratch", kernel.name, scratch);
   return std::nullopt;
@@ -30,11 +35,11 @@ std::optional<std::string> spilling(const isa::KernelCode& kernel) {
 StaticCheck check_statically(const templates::Operator& op, const db::Problem& problem, const db::Config& config,
                              std::span<const std::byte> code, const templates::DeviceLimits& limits) {
   StaticCheck result;
-  const std::optional<isa::CuLimits> unit = isa::cu_limits(limits.arch);
-  if (!unit) return result;
+  if (!isa::occupancy_on(limits.arch, {})) return result;
+  const bool nvidia = hip::cuda::is_arch(limits.arch);
   const std::optional<isa::CodeObject> object = read(code, problem);
   if (!object) return result;
-  int fewest = unit->waves_per_simd;
+  std::optional<int> fewest;
   std::optional<std::string> spills;
   std::vector<templates::Launch> launches;
   try {
@@ -54,12 +59,13 @@ StaticCheck check_statically(const templates::Operator& op, const db::Problem& p
           fmt::format("{}: blocks of {} threads, compiled for at most {}", launch.kernel, threads, kernel->max_threads),
           std::nullopt};
     }
-    const isa::OccupancyResult fits =
-        isa::occupancy(isa::block_needs(kernel->resources, threads, static_cast<int>(launch.lds_bytes)), *unit);
+    const isa::OccupancyResult fits = *isa::occupancy_on(
+        limits.arch, isa::block_needs(kernel->resources, threads, static_cast<int>(launch.lds_bytes)));
     if (const auto* misfit = std::get_if<isa::NotResident>(&fits))
       return {db::Outcome::resource_limit, launch.kernel + ": " + misfit->reason(), std::nullopt};
-    fewest = std::min(fewest, std::get<isa::Occupancy>(fits).waves_per_simd);
-    if (!spills) spills = spilling(*kernel);
+    const int waves = std::get<isa::Occupancy>(fits).waves_per_simd;
+    fewest = std::min(fewest.value_or(waves), waves);
+    if (!spills) spills = spilling(*kernel, nvidia);
   }
   result.occupancy = fewest;
   if (spills) {

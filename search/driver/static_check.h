@@ -20,8 +20,9 @@ struct StaticCheck {
   std::optional<int> occupancy;  ///< waves per SIMD of the launch that has fewest, when all fit
 };
 
-/// Looks at every launch of `config` as compiled to `code`. Only AMD code objects for an architecture whose compute
-/// unit is known (isa::cu_limits) are looked into; all else is ok.
+/// Looks at every launch of `config` as compiled to `code`. Only code objects for an architecture whose compute
+/// unit is known (isa::occupancy_on) are looked into; all else is ok. On NVIDIA a few words of local memory are let
+/// pass.
 StaticCheck check_statically(const templates::Operator& op, const db::Problem& problem, const db::Config& config,
                              std::span<const std::byte> code, const templates::DeviceLimits& limits);
 

@@ -24,15 +24,18 @@ const CommandHelp help = {
     "inspect",
     "inspect --op OP --shape SHAPE [--arch gfx950] [--config k=v,...] [OPTIONS]\n"
     "       wavetune inspect --code-object FILE [--kernel NAME] [OPTIONS]",
-    "Compiles one configuration for an AMD architecture (no GPU needed) and prints what its machine code says: "
+    "Compiles one configuration for an AMD or NVIDIA architecture (no GPU needed) and prints what its code object "
+    "says: "
     "registers,\n"
     "LDS, spills, occupancy with what limits it, the instruction mix of the inner loop, its MFMA cycles against the "
     "cycles\n"
-    "that one wave needs to issue it (runtime/isa/issue_model.h says how), bytes per flop, and the chip's bounds.\n"
-    "With --code-object the same for a code object that somebody else's compiler wrote (Triton's hsaco).",
+    "that one wave needs to issue it (runtime/isa/issue_model.h says how), bytes per flop, and the chip's bounds. For\n"
+    "NVIDIA registers, shared memory (LDS), spills and occupancy.\n"
+    "With --code-object the same for a code object that somebody else's compiler wrote (Triton's hsaco or cubin).",
     {"wavetune inspect --op gemm_bf16 --shape 4096x6144x2048 --arch gfx950",
      "wavetune inspect --op gemm --dtype mxfp4 --shape 4096x6144x2048 --config bm=256,bn=256 --disassembly",
      "wavetune inspect --op rmsnorm_bf16 --shape m=64,n=6144,residual=1 --arch gfx942 --json",
+     "wavetune inspect --op rmsnorm_bf16 --shape m=64,n=6144,residual=1 --arch sm_90a",
      "wavetune inspect --op gemm_bf16 --shape 4096x6144x2048 --db tuning.db",
      "wavetune inspect --op gemm_mxfp4 --shape 4096x6144x2048 --rank 12",
      "wavetune inspect --code-object triton.hsaco --lds 65536"}};
@@ -99,8 +102,8 @@ StartingPoint starting_point(const po::variables_map& values, const jit::Compile
   return start;
 }
 
-std::vector<std::byte> compile(const jit::CompileTarget& target, const templates::Operator& op,
-                               const db::Problem& problem, const db::Config& config) {
+jit::CompileResult compile(const jit::CompileTarget& target, const templates::Operator& op, const db::Problem& problem,
+                           const db::Config& config) {
   jit::CompileOptions options;
   options.workers = 1;
   jit::CompileService service(options);
@@ -109,7 +112,7 @@ std::vector<std::byte> compile(const jit::CompileTarget& target, const templates
     fail(ErrorKind::device, "{} with {} does not compile for {} ({}): {}", problem.key(), db::to_text(config),
          target.arch, db::to_string(result.outcome), result.log);
   }
-  return std::move(result.code);
+  return result;
 }
 
 Inspection inspect_operator(const po::variables_map& values) {
@@ -124,8 +127,13 @@ Inspection inspect_operator(const po::variables_map& values) {
   if (values.count("config") != 0) start.origin = "given, the rest " + start.origin;
   const db::Config config = parse_config(text("config"), start.config, op.space(problem, target.limits));
 
-  const std::vector<std::byte> code = compile(target, op, problem, config);
-  const isa::CodeObject object = isa::read_code_object(code, problem.key());
+  const jit::CompileResult compiled = compile(target, op, problem, config);
+  isa::CodeObject object = isa::read_code_object(compiled.code, problem.key());
+  for (isa::KernelCode& kernel : object.kernels) {
+    // A cubin does not say what was spilled; the compiler's log did, of all kernels the most.
+    if (!kernel.resources.spills && (object.kernels.size() == 1 || compiled.resources.spills == 0))
+      kernel.resources.spills = compiled.resources.spills;
+  }
   Inspection inspection;
   inspection.arch = target.arch;
   inspection.title = problem.key();
@@ -184,7 +192,7 @@ int inspect_command(const std::vector<std::string>& arguments) {
   add("op", po::value<std::string>(), "operator with its number format: gemm_bf16, rmsnorm_bf16, ...");
   add("dtype", po::value<std::string>(), "the number format, when --op is the operator alone");
   add("shape", po::value<std::string>(), "gemm: MxNxK; all others by name: m=64,n=6144,residual=1");
-  add("arch", po::value<std::string>()->default_value("gfx950"), "gfx950 or gfx942");
+  add("arch", po::value<std::string>()->default_value("gfx950"), "gfx950, gfx942, sm_90a, ...");
   add("config", po::value<std::string>(), "parameter values that replace those of the configuration started from");
   add("db", po::value<std::string>(), "start from this database's winner (or best predicted one), not the default");
   add("rank", po::value<int>(), "start from the best of so many configurations ranked by the analytic model");

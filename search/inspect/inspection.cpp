@@ -4,6 +4,7 @@
 
 #include "db/base/error.h"
 #include "runtime/isa/disassembler.h"
+#include "runtime/isa/sm_occupancy.h"
 
 namespace wavetune::search {
 namespace {
@@ -21,17 +22,19 @@ constexpr ChipRates chips[] = {{"gfx950", 256, 2.4e9, 8.0e12}, {"gfx942", 304, 2
 
 KernelInspection inspect_kernel(const isa::CodeObject& object, const isa::KernelCode& kernel, int threads,
                                 int dynamic_lds_bytes) {
-  const std::optional<isa::CuLimits> unit = isa::cu_limits(object.arch);
-  if (!unit) {
-    fail(ErrorKind::incompatible, "kernel '{}' is compiled for {}; inspect knows gfx950 and gfx942", kernel.name,
-         object.arch);
+  const auto occupancy = isa::occupancy_on(object.arch, isa::block_needs(kernel.resources, threads, dynamic_lds_bytes));
+  if (!occupancy) {
+    fail(ErrorKind::incompatible, "kernel '{}' is compiled for {}; inspect knows gfx950, gfx942 and NVIDIA's sm_*",
+         kernel.name, object.arch);
   }
   KernelInspection result;
   result.kernel = kernel.name;
   result.resources = kernel.resources;
   result.threads = threads;
   result.dynamic_lds_bytes = dynamic_lds_bytes;
-  result.occupancy = isa::occupancy(isa::block_needs(kernel.resources, threads, dynamic_lds_bytes), *unit);
+  result.occupancy = *occupancy;
+  if (!isa::cu_limits(object.arch)) return result;
+  result.looked_into = true;
   result.instructions = isa::disassemble(object, kernel);
   result.loop = isa::report_loop(result.instructions, object.arch);
   return result;

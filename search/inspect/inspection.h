@@ -28,6 +28,7 @@ struct KernelInspection {
   int threads = 0;
   int dynamic_lds_bytes = 0;
   isa::OccupancyResult occupancy;
+  bool looked_into = false;  ///< the machine code, that is: `loop` and `instructions` are filled; AMD only
   isa::LoopReport loop;
   std::vector<isa::Instruction> instructions;
 };

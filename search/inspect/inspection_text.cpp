@@ -36,13 +36,23 @@ std::string kernel_text(const KernelInspection& kernel) {
   std::string text = "\n" + kernel.kernel;
   if (kernel.blocks) text += fmt::format(": {} blocks of {} threads", *kernel.blocks, kernel.threads);
   if (!kernel.blocks) text += fmt::format(": blocks of {} threads", kernel.threads);
-  text += fmt::format("\n  registers    VGPR {} (AGPR {} of them), SGPR {}; {} spilled, {} bytes of scratch\n",
-                      or_unknown(r.vgpr), or_unknown(r.agpr), or_unknown(r.sgpr), or_unknown(r.spills),
-                      or_unknown(r.scratch_bytes));
+  if (kernel.looked_into) {
+    text += fmt::format("\n  registers    VGPR {} (AGPR {} of them), SGPR {}; {} spilled, {} bytes of scratch\n",
+                        or_unknown(r.vgpr), or_unknown(r.agpr), or_unknown(r.sgpr), or_unknown(r.spills),
+                        or_unknown(r.scratch_bytes));
+  } else {
+    text += fmt::format("\n  registers    {} a thread; {} spilled, {} bytes of local memory\n", or_unknown(r.vgpr),
+                        or_unknown(r.spills), or_unknown(r.scratch_bytes));
+  }
   text += fmt::format("  LDS          {} bytes ({} static, {} dynamic)\n",
                       r.lds_bytes.value_or(0) + kernel.dynamic_lds_bytes, r.lds_bytes.value_or(0),
                       kernel.dynamic_lds_bytes);
   text += fmt::format("  occupancy    {}\n", occupancy_text(kernel.occupancy));
+  if (!kernel.looked_into) {
+    return text +
+           "  machine code not looked into: the inner loop's mix and cycles are known for AMD only; cuobjdump -sass "
+           "shows it\n";
+  }
   const isa::LoopReport& loop = kernel.loop;
   text += loop.is_loop ? fmt::format("  inner loop   {} instructions at {:#x} to {:#x}, depth {}\n", loop.instructions,
                                      loop.begin, loop.end, loop.depth)
@@ -141,7 +151,9 @@ std::string inspection_text(const Inspection& inspection, bool disassembly) {
         bounds.bytes_per_s * 1e-12);
   }
   if (disassembly) {
-    for (const KernelInspection& kernel : inspection.kernels) text += listing(kernel);
+    for (const KernelInspection& kernel : inspection.kernels) {
+      if (kernel.looked_into) text += listing(kernel);
+    }
   }
   return text;
 }
@@ -160,8 +172,8 @@ Json inspection_json(const Inspection& inspection, bool disassembly) {
     if (kernel.blocks) one["blocks"] = *kernel.blocks;
     one["resources"] = resources_json(kernel);
     one["occupancy"] = occupancy_json(kernel.occupancy);
-    one["loop"] = loop_json(kernel.loop);
-    if (disassembly) {
+    if (kernel.looked_into) one["loop"] = loop_json(kernel.loop);
+    if (disassembly && kernel.looked_into) {
       for (const isa::Instruction& instruction : kernel.instructions)
         one["instructions"].push_back({{"address", instruction.address}, {"text", instruction.text()}});
     }

@@ -45,13 +45,16 @@ TEST(Provider, CpuShowsAsManyDevicesAsAskedFor) {
   EXPECT_THROW(load_provider(parse_device_spec("cpu:1000")), Error);
 }
 
-TEST(Provider, CudaIsNotInThisBuild) {
-  try {
-    load_provider(parse_device_spec("cuda"));
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::not_found);
-    EXPECT_THAT(error.what(), testing::HasSubstr("no NVIDIA provider"));
+TEST(Provider, WithoutADriverTheErrorSaysWhatIsMissing) {
+  for (const ProviderStatus& status : probe_providers()) {
+    if (status.usable) continue;
+    try {
+      load_provider(parse_device_spec(to_string(status.kind)));
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::not_found);
+      EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr(status.detail), testing::HasSubstr("doctor")));
+    }
   }
 }
 
