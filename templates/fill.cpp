@@ -1,6 +1,9 @@
 #include "templates/fill.h"
 
+#include <algorithm>
+#include <cstring>
 #include <numeric>
+#include <span>
 
 #include "db/base/error.h"
 
@@ -15,19 +18,36 @@ double near_normal(std::uint64_t bits) {
   return (sum - 131070.0) * (1.7320508075688772 / 65536.0);
 }
 
+// Weights of hundreds of experts have billions of elements. So many are drawn; what follows repeats all of them but a
+// few, so that the period fits no row and no tile: no two experts have the same values.
+constexpr std::int64_t drawn_elements = std::int64_t{1} << 22;
+constexpr std::int64_t left_out = 18;  // even, since fp4 has two elements in a byte
+
+std::size_t drawn_bytes(DType type) { return bytes_for(type, drawn_elements - left_out); }
+
+/// Bytes from `period` on are those `period` before.
+void repeat(std::span<std::byte> bytes, std::size_t period) {
+  for (std::size_t at = period; at < bytes.size(); at += period)
+    std::memcpy(bytes.data() + at, bytes.data(), std::min(period, bytes.size() - at));
+}
+
 }  // namespace
 
 void fill_normal(HostTensor& tensor, std::mt19937_64& random, double scale) {
   constexpr std::int64_t outlier_period = 512;
-  for (std::int64_t i = 0; i < tensor.count(); ++i) tensor.set(i, scale * near_normal(random()));
-  for (std::int64_t i = 0; i + outlier_period <= tensor.count(); i += outlier_period) {
+  const std::int64_t drawn = std::min(tensor.count(), drawn_elements);
+  for (std::int64_t i = 0; i < drawn; ++i) tensor.set(i, scale * near_normal(random()));
+  for (std::int64_t i = 0; i + outlier_period <= drawn; i += outlier_period) {
     const std::int64_t at = i + static_cast<std::int64_t>(random() % outlier_period);
     tensor.set(at, 8.0 * tensor.at(at));
   }
+  if (drawn < tensor.count()) repeat(tensor.bytes(), drawn_bytes(tensor.dtype()));
 }
 
 void fill_uniform(HostTensor& tensor, std::mt19937_64& random, double low, double high) {
-  for (std::int64_t i = 0; i < tensor.count(); ++i) tensor.set(i, low + (high - low) * unit(random()));
+  const std::int64_t drawn = std::min(tensor.count(), drawn_elements);
+  for (std::int64_t i = 0; i < drawn; ++i) tensor.set(i, low + (high - low) * unit(random()));
+  if (drawn < tensor.count()) repeat(tensor.bytes(), drawn_bytes(tensor.dtype()));
 }
 
 void fill_indices(HostTensor& tensor, std::mt19937_64& random, std::int64_t low, std::int64_t high) {

@@ -22,6 +22,7 @@ __device__ void all_reduce(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void all_reduce_main(Params p) {
+  overlap::begin();
   if (p.aligned) {
     all_reduce<cfg::vec>(p);
   } else {

@@ -19,6 +19,7 @@ __device__ void cache_write(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void cache_write_main(Params p) {
+  overlap::begin();
   if (p.aligned) {
     cache_write<cfg::vec>(p);
   } else {

@@ -5,7 +5,7 @@
 namespace wavetune::templates {
 
 std::vector<std::string> norm_kernel(std::string file) {
-  return {"templates/common/rows.hip", "templates/common/reduce.hip", std::move(file)};
+  return {"templates/common/start.hip", "templates/common/rows.hip", "templates/common/reduce.hip", std::move(file)};
 }
 
 Space norm_space(DType type, const DeviceLimits& limits) {
@@ -13,7 +13,9 @@ Space norm_space(DType type, const DeviceLimits& limits) {
   if (is_cpu(limits)) {
     space.add("threads", {1, 4, 16, 64}).add("threads_per_row", {1});
   } else {
-    space.add("threads", {64, 128, 256, 512, 1024}).add("threads_per_row", {16, 64, 128, 256, 512, 1024});
+    std::vector<std::int64_t> per_row{16, 64, 128, 256, 512, 1024};
+    if (limits.wave_size < 64) per_row.insert(per_row.begin() + 1, limits.wave_size);
+    space.add("threads", {64, 128, 256, 512, 1024}).add("threads_per_row", per_row);
   }
   space.add("vec", vector_widths(type, limits));
   space.require("the threads of a row fit in a block", [](const Config& config) {

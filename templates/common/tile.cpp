@@ -12,7 +12,7 @@ std::vector<std::int64_t> vector_widths(DType type, const DeviceLimits& limits) 
 }
 
 std::vector<std::string> tile_kernel(std::string file) {
-  return {"templates/common/rows.hip", "templates/common/tile.hip", std::move(file)};
+  return {"templates/common/start.hip", "templates/common/rows.hip", "templates/common/tile.hip", std::move(file)};
 }
 
 Tolerance elementwise_tolerance(DType type, double absolute) {

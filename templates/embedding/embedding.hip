@@ -24,6 +24,7 @@ __device__ void embedding(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void embedding_main(Params p) {
+  overlap::begin();
   if (p.aligned) {
     embedding<cfg::vec>(p);
   } else {

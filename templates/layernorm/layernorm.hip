@@ -59,6 +59,7 @@ __device__ void layernorm(const Params& p, float* scratch) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void layernorm_main(Params p) {
+  overlap::begin();
   __shared__ float scratch[rows::scratch_floats];
   if (p.aligned) {
     layernorm<cfg::vec>(p, scratch);

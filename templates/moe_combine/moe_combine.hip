@@ -24,6 +24,7 @@ __device__ void moe_combine(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void moe_combine_main(Params p) {
+  overlap::begin();
   if (p.aligned) {
     moe_combine<cfg::vec>(p);
   } else {

@@ -57,7 +57,7 @@ class MoeSort final : public Operator {
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/common/block.hip", "templates/moe_sort/moe_sort.hip"};
+    return {"templates/common/start.hip", "templates/common/block.hip", "templates/moe_sort/moe_sort.hip"};
   }
   db::NamedInts constants(const Problem&, const Config& config) const override { return config; }
 

@@ -46,6 +46,7 @@ __device__ inline void place_chunk(const Params& p, const Chunk& chunk, const in
 
 // All pairs in one block: one thread that takes any number of them, or at most as many pairs as threads.
 extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_one(Params p) {
+  overlap::begin();
   extern __shared__ char lds[];
   const int thread = (int)threadIdx.x;
   if constexpr (block::serial) {
@@ -69,6 +70,7 @@ extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_one(Params p
 
 // More pairs: count each chunk, add up over chunks and experts in one block, place each chunk.
 extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_count(Params p) {
+  overlap::begin();
   extern __shared__ char lds[];
   const Chunk chunk = load_chunk(p, lds, (int)blockIdx.x);
   int* counts = p.counts + (wt::i64)blockIdx.x * p.experts;
@@ -76,6 +78,7 @@ extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_count(Params
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_sums(Params p) {
+  overlap::begin();
   extern __shared__ char lds[];
   int* totals = (int*)lds;
   const int thread = (int)threadIdx.x;
@@ -100,6 +103,7 @@ extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_sums(Params 
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void moe_sort_place(Params p) {
+  overlap::begin();
   extern __shared__ char lds[];
   const int index = (int)blockIdx.x;
   const Chunk chunk = load_chunk(p, lds, index);

@@ -108,4 +108,8 @@ __device__ inline void wave_sync() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
 
+// Overlap with the kernels before and after on the stream exists on NVIDIA only.
+__device__ inline void wait_for_predecessor() {}
+__device__ inline void let_successor_start() {}
+
 }  // namespace wt

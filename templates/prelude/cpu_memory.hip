@@ -48,4 +48,8 @@ inline void keep_order() {}
 /// Orders this wave's LDS accesses before and after it, between its lanes.
 inline void wave_sync() { ballot(true); }
 
+// Overlap with the kernels before and after on the stream exists on NVIDIA only.
+inline void wait_for_predecessor() {}
+inline void let_successor_start() {}
+
 }  // namespace wt

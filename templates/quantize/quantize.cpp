@@ -105,7 +105,7 @@ class Quantize final : public Operator {
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/common/rows.hip", "templates/quantize/quantize.hip"};
+    return {"templates/common/start.hip", "templates/common/rows.hip", "templates/quantize/quantize.hip"};
   }
   db::NamedInts constants(const Problem& problem, const Config& config) const override {
     const Scheme& scheme = *Dims(problem).scheme;

@@ -116,6 +116,7 @@ __device__ void run(const Params& p, int* scratch) {
 }  // namespace quantize
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void quantize_main(Params p) {
+  overlap::begin();
   __shared__ int scratch[quantize::scratch_words];
   if (p.aligned) {
     quantize::run<true>(p, scratch);

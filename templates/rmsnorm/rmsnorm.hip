@@ -46,6 +46,7 @@ __device__ void rmsnorm(const Params& p, float* scratch) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void rmsnorm_main(Params p) {
+  overlap::begin();
   __shared__ float scratch[rows::scratch_floats];
   if (p.aligned) {
     rmsnorm<cfg::vec>(p, scratch);

@@ -60,7 +60,9 @@ class Rope final : public Operator {
     return {{"heads_per_thread", 4}, {"threads", 128}};
   }
 
-  std::vector<std::string> source_files() const override { return {"templates/rope/rope.hip"}; }
+  std::vector<std::string> source_files() const override {
+    return {"templates/common/start.hip", "templates/rope/rope.hip"};
+  }
   db::NamedInts constants(const Problem& problem, const Config& config) const override {
     return with_constants(config, {{"dtype", element_code(element_type(problem))}});
   }

@@ -41,6 +41,7 @@ __device__ void rope(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void rope_main(Params p) {
+  overlap::begin();
   if (p.aligned) {
     rope<2>(p);
   } else {

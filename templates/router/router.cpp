@@ -74,7 +74,7 @@ class Router final : public Operator {
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/common/rows.hip", "templates/router/router.hip"};
+    return {"templates/common/start.hip", "templates/common/rows.hip", "templates/router/router.hip"};
   }
   db::NamedInts constants(const Problem&, const Config& config) const override { return config; }
 

@@ -14,6 +14,7 @@ __device__ inline float sigmoid(float x) { return 1.0f / (1.0f + wt::exp(-x)); }
 // cfg::threads_per_row lanes of one wave choose the experts of a token, one after the other. A lane reads and writes
 // only its own experts' scores in LDS, so that nobody waits.
 extern "C" __global__ __launch_bounds__(cfg::threads) void router_main(Params p) {
+  overlap::begin();
   constexpr float lowest = -3.402823466e38f;
   constexpr float taken = -__builtin_inff();
   extern __shared__ char lds[];

@@ -93,11 +93,14 @@ class Sample final : public Operator {
     return space;
   }
   Config default_config(const Problem&, const DeviceLimits& limits) const override {
-    return {{"threads", is_cpu(limits) ? 1 : std::min(1024, limits.max_block_threads)}};
+    if (is_cpu(limits)) return {{"threads", 1}};
+    // 1024 threads would have 64 registers each of an NVIDIA multiprocessor, and spill.
+    return {{"threads", std::min(limits.wave_size == 32 ? 512 : 1024, limits.max_block_threads)}};
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/common/block.hip", "templates/common/order.hip", "templates/sample/sample.hip"};
+    return {"templates/common/start.hip", "templates/common/block.hip", "templates/common/order.hip",
+            "templates/sample/sample.hip"};
   }
   db::NamedInts constants(const Problem&, const Config& config) const override { return config; }
 

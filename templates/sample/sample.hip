@@ -240,6 +240,7 @@ __device__ inline void draw(Lds& lds, const Row& row, const Kept& kept, float un
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void sample_main(Params p) {
+  overlap::begin();
   __shared__ Lds lds;
   const int index = (int)blockIdx.x;
   const Row row = {p.logits + index * p.logits_row, p.logits_rank, p.shard, p.ranks};

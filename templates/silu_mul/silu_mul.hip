@@ -21,6 +21,7 @@ __device__ void silu_mul(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void silu_mul_main(Params p) {
+  overlap::begin();
   if (p.aligned) {
     silu_mul<cfg::vec>(p);
   } else {

@@ -17,6 +17,16 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
 
+#if defined(WT_CUDA)
+#define __FLT_MAX__ 3.40282347e+38f
+#define __FLT_MIN__ 1.17549435e-38f
+#define __FLT_EPSILON__ 1.19209290e-7f
+#define __DBL_MAX__ 1.7976931348623157e+308
+#define __DBL_MIN__ 2.2250738585072014e-308
+#define __DBL_EPSILON__ 2.2204460492503131e-16
+#define __INT_MAX__ 2147483647
+#define __builtin_nanf(text) (__int_as_float(0x7FC00000))
+#endif
 #define INFINITY (__builtin_inff())
 #define NAN (__builtin_nanf(""))
 #define FLT_MAX __FLT_MAX__
@@ -265,11 +275,43 @@ WT_PLAIN_VECTORS(uint, unsigned int)
 #undef WT_PLAIN_EACH3
 #undef WT_PLAIN_EACH4
 
+#endif
+
+#if defined(WT_CUDA)
+
+typedef __hip_bfloat16 hip_bfloat16;
+
+// HIP's exchanges between lanes; NVIDIA's own names say which lanes take part.
+template <class T>
+__device__ inline T __shfl(T value, int source, int width = 32) {
+  return __shfl_sync(~0u, value, source, width);
+}
+template <class T>
+__device__ inline T __shfl_xor(T value, int mask, int width = 32) {
+  return __shfl_xor_sync(~0u, value, mask, width);
+}
+template <class T>
+__device__ inline T __shfl_down(T value, unsigned delta, int width = 32) {
+  return __shfl_down_sync(~0u, value, delta, width);
+}
+template <class T>
+__device__ inline T __shfl_up(T value, unsigned delta, int width = 32) {
+  return __shfl_up_sync(~0u, value, delta, width);
+}
+// Macros, because NVRTC declares functions of these names that no newer GPU has.
+#define __ballot(predicate) wt::ballot((predicate) != 0)
+#define __any(predicate) (wt::ballot((predicate) != 0) != 0)
+#define __all(predicate) (wt::ballot((predicate) == 0) == 0)
+
+#endif
+
+#if defined(WAVETUNE_CPU_ABI) || defined(WT_CUDA)
+
 /// IEEE's binary16: stored so, calculated with as float.
 struct __half {
   unsigned short bits;
   __half() = default;
-  __half(float value) {
+  __device__ __half(float value) {
     const unsigned raw = __builtin_bit_cast(unsigned, value), sign = (raw >> 16) & 0x8000u, size = raw & 0x7FFFFFFFu;
     if (size > 0x7F800000u) {
       bits = static_cast<unsigned short>(sign | 0x7E00u);
@@ -282,17 +324,17 @@ struct __half {
       bits = static_cast<unsigned short>(sign | ((size + 0xFFFu + ((size >> 13) & 1u) - 0x38000000u) >> 13));
     }
   }
-  operator float() const {
+  __device__ operator float() const {
     const unsigned sign = (bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, mantissa = bits & 0x3FFu;
     const unsigned tiny = __builtin_bit_cast(unsigned, static_cast<float>(mantissa) * 5.9604644775390625e-8f);
     const unsigned other = (exponent == 31u ? 0x7F800000u : (exponent + 112u) << 23) | (mantissa << 13);
     return __builtin_bit_cast(float, sign | (exponent == 0u ? tiny : other));
   }
-  __half& operator+=(float other) { return *this = __half(float(*this) + other); }
-  __half& operator*=(float other) { return *this = __half(float(*this) * other); }
+  __device__ __half& operator+=(float other) { return *this = __half(float(*this) + other); }
+  __device__ __half& operator*=(float other) { return *this = __half(float(*this) * other); }
 };
 typedef __half half;
-inline float __half2float(__half x) { return x; }
-inline __half __float2half(float x) { return x; }
+__device__ inline float __half2float(__half x) { return x; }
+__device__ inline __half __float2half(float x) { return x; }
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "db/base/error.h"
 #include "db/base/file.h"
+#include "templates/quick_compare.h"
 #include "templates/t1/kernel_text.h"
 
 namespace wavetune::templates {
@@ -69,6 +70,10 @@ bool compare_output(const KernelArgument& argument, const HostTensor& got, const
                     Comparison& result) {
   const DType type = argument.type.dtype;
   const std::size_t size = size_of(type);
+  if (const auto worst = quick_worst(got, expected, argument.tolerance); worst && *worst <= 1.0) {
+    result.worst = std::max(result.worst, *worst);
+    return true;
+  }
   for (std::int64_t i = 0; i < got.count(); ++i) {
     // 64-bit integers are not all numbers of a double, and NaN equals no NaN.
     double d = 0;

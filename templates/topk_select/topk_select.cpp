@@ -67,8 +67,8 @@ class TopkSelect final : public Operator {
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/common/block.hip", "templates/common/order.hip", "templates/common/paged.hip",
-            "templates/topk_select/topk_select.hip"};
+    return {"templates/common/start.hip", "templates/common/block.hip", "templates/common/order.hip",
+            "templates/common/paged.hip", "templates/topk_select/topk_select.hip"};
   }
   db::NamedInts constants(const Problem& problem, const Config& config) const override {
     return with_constants(config, {{"topk", problem.dim("topk")}, {"page", problem.dim("page")}});

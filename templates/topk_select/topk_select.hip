@@ -133,6 +133,7 @@ __device__ inline void list_by_waves(const Params& p, Lds& lds, const float* sco
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void topk_select_main(Params p) {
+  overlap::begin();
   __shared__ Lds lds;
   const int row = (int)blockIdx.x;
   const int thread = (int)threadIdx.x;

@@ -138,6 +138,11 @@ bool on_cpu() { return is_cpu(device_limits()); }
 
 DeviceLimits device_limits() { return Device::get().limits(); }
 
+DeviceLimits gpu_limits() {
+  const DeviceLimits own = device_limits();
+  return own.wave_size == mi355x_limits().wave_size ? mi355x_limits() : own;
+}
+
 DeviceLimits mi355x_limits() {
   return {.arch = "gfx950", .wave_size = 64, .max_block_threads = 1024, .lds_bytes = 160 * 1024, .cu_count = 256};
 }
@@ -270,17 +275,24 @@ Problem reduced(Problem problem) {
     at_most("n", 200);
     at_most("k", 544);
   }
+  if (problem.op == "grouped_gemm") {
+    at_most("experts", 12);
+    at_most("n", 96);
+    at_most("k", 544);
+  }
   return problem;
 }
 
-/// All configurations that are compiled for gfx950 in the tests of hipRTC are computed here.
+/// All configurations that are compiled for gfx950 in the tests of hipRTC are computed here; on an NVIDIA GPU those
+/// that are compiled for it in the tests of NVRTC.
 void check_family(const OperatorCase& c) {
   const auto family = families().find(c.op + "_" + c.dtype);
   if (family == families().end() || !c.gpu_space) return;
   const Operator& op = get_operator(c.op);
-  const std::vector<Config> configs = family_sample(family->second, mi355x_limits(), family_points());
+  const std::vector<Config> configs = family_sample(family->second, gpu_limits(), family_points());
   // Those of the matrix paths are in matrix_gemm_test.cpp.
-  if (op.row_alignment(family->second, configs.back()) > 1) return;
+  const bool product = c.op == "gemm" || c.op == "grouped_gemm";
+  if (product && op.row_alignment(family->second, configs.back()) > 1) return;
   const Problem problem = reduced(family->second);
   std::set<std::string> sources;
   for (const Config& config : configs) sources.insert(kernel_source(op, problem, config));
@@ -301,7 +313,8 @@ void check_operator(const OperatorCase& c) {
   std::vector<Problem> problems;
   for (const db::NamedInts& dims : c.shapes) problems.push_back({c.op, c.dtype, dims});
   std::vector<DeviceLimits> devices{device_limits()};
-  if (c.gpu_space) devices.push_back(mi355x_limits());
+  if (c.gpu_space && gpu_limits().arch != devices.front().arch) devices.push_back(gpu_limits());
+  const bool any_path = gpu_limits().arch == mi355x_limits().arch;
 
   std::vector<std::pair<Config, const DeviceLimits*>> configs;
   for (const DeviceLimits& limits : devices) {
@@ -317,7 +330,9 @@ void check_operator(const OperatorCase& c) {
     for (const auto& [config, limits] : configs) {
       if (op.space(problems[i], *limits).valid(config)) to_run[i].push_back(config);
     }
-    to_run[i].insert(to_run[i].end(), c.configs.begin(), c.configs.end());
+    for (const Config& config : c.configs) {
+      if (any_path || op.space(problems[i], devices.front()).valid(config)) to_run[i].push_back(config);
+    }
     std::sort(to_run[i].begin(), to_run[i].end());
     to_run[i].erase(std::unique(to_run[i].begin(), to_run[i].end()), to_run[i].end());
     for (const Config& config : to_run[i]) sources.insert(kernel_source(op, problems[i], config));

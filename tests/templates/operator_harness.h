@@ -47,8 +47,8 @@ struct OperatorCase {
   Scalars scalars = {};  ///< instead of the operator's defaults, by name
   std::vector<Layout> layouts = {Layout::dense, Layout::padded, Layout::misaligned};
   int samples = 6;                   ///< configurations drawn from the space, beside the default one
-  bool gpu_space = true;             ///< draw also from the space of a GPU with 64-wide waves: its kernels run here too
-  std::vector<Config> configs = {};  ///< always run these as well
+  bool gpu_space = true;             ///< draw also from the space of a GPU whose kernels run here too (gpu_limits)
+  std::vector<Config> configs = {};  ///< run these as well; where waves have 32 lanes those that the space has
   int shapes_per_layout = 1 << 20;   ///< padded and misaligned layouts are tried for the first so many shapes only
 };
 
@@ -63,8 +63,10 @@ void check_space(const Operator& op, const Problem& problem, const DeviceLimits&
 /// What the tests run on: WAVETUNE_TEST_DEVICE, a device spec; the CPU when it is not set.
 std::string device_spec();
 bool on_cpu();
-/// Limits of that device and of an MI355X.
+/// Limits of that device, of an MI355X, and of the GPU whose kernels run on that device: an MI355X's run on all devices
+/// with 64-wide waves, an NVIDIA GPU has its own.
 DeviceLimits device_limits();
 DeviceLimits mi355x_limits();
+DeviceLimits gpu_limits();
 
 }  // namespace wavetune::templates::test

@@ -135,7 +135,7 @@ TEST_P(SmallOperatorGolden, ReferenceAndKernelsGiveTheseValues) {
   op.reference(golden.problem, golden.scalars, reference);
   const Comparison comparison = op.compare(golden.problem, reference, data.expected);
   EXPECT_TRUE(comparison.passes()) << "reference: " << comparison.message;
-  for (const DeviceLimits& limits : {device_limits(), mi355x_limits()}) {
+  for (const DeviceLimits& limits : {device_limits(), gpu_limits()}) {
     const Config config = op.default_config(golden.problem, limits);
     const RunResult run = run_operator(op, golden.problem, config, Layout::dense, data);
     EXPECT_TRUE(run.comparison.passes()) << db::to_text(config) << ": " << run.comparison.message;

@@ -86,7 +86,7 @@ TEST_P(OperatorInPlace, GivesTheReferenceAndTheSameBitsTwice) {
   const InPlace& in_place = GetParam();
   const Operator& op = get_operator(in_place.problem.op);
   const TestData data = make_data(op, in_place.problem, {}, 7);
-  for (const DeviceLimits& limits : {device_limits(), mi355x_limits()}) {
+  for (const DeviceLimits& limits : {device_limits(), gpu_limits()}) {
     const Config config = op.default_config(in_place.problem, limits);
     std::vector<HostTensor> got = data.expected;
     const auto [first, second] = run_in_place(in_place, config, data);

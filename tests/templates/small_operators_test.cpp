@@ -77,7 +77,15 @@ TEST_P(FloatOperators, Rope) {
 
 TEST_P(FloatOperators, IndexerScores) {
   const std::vector<const char*> names = {"m", "heads", "n", "context", "slots", "sequences", "pages", "page"};
-  const std::vector<Config> tiles = {{{"threads", 128}, {"tiles", 2}, {"vec", 1}}};
+  std::vector<Config> tiles = {{{"threads", 128}, {"tiles", 2}, {"vec", 1}}};
+  if (gpu_limits().wave_size == 32) {
+    for (const std::int64_t stages : {2, 3, 4}) {
+      tiles.push_back({{"threads", 64}, {"tiles", 4}, {"vec", 8}, {"stages", stages}});
+      tiles.push_back({{"threads", 256}, {"tiles", 16}, {"vec", 8}, {"stages", stages}});
+    }
+    check("indexer_scores", GetParam(),
+          shapes_of(names, {{9, 32, 128, 1000, 2048, 3, 63, 16}, {2, 17, 64, 70, 90, 2, 3, 32}}), {}, tiles);
+  }
   check("indexer_scores", GetParam(), shapes_of(names, {{7, 4, 32, 100, 128, 3, 7, 16}, {1, 4, 32, 1, 16, 1, 1, 16}}),
         {}, tiles);
   check("indexer_scores", GetParam(), shapes_of(names, {{5, 33, 48, 300, 960, 2, 5, 64}}), {}, tiles);
