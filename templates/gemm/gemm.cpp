@@ -6,6 +6,7 @@
 #include "templates/common/launch.h"
 #include "templates/fill.h"
 #include "templates/gemm/matrix.h"
+#include "templates/gemm/nvidia.h"
 #include "templates/gemm/product.h"
 #include "templates/gemm/scaling.h"
 
@@ -99,10 +100,12 @@ class Gemm final : public Operator {
     std::vector<std::string> files{"templates/gemm/product.hip", "templates/gemm/gemm.hip"};
     for (std::string& file : matrix_files()) files.push_back(std::move(file));
     files.emplace_back("templates/gemm/matrix_gemm.hip");
+    for (std::string& file : nvidia_files(folder, "gemm")) files.push_back(std::move(file));
     return files;
   }
   std::vector<std::string> kernel_files(const Config& config) const override {
     if (!is_matrix_path(config)) return {"templates/gemm/product.hip", "templates/gemm/gemm.hip"};
+    if (is_nvidia_path(config)) return nvidia_files(config, folder, "gemm");
     std::vector<std::string> files = matrix_files(config);
     files.emplace_back("templates/gemm/matrix_gemm.hip");
     return files;
@@ -137,7 +140,8 @@ class Gemm final : public Operator {
 
   std::int64_t static_lds_bytes(const Problem& problem, const Config& config, std::string_view kernel,
                                 const DeviceLimits&) const override {
-    return is_matrix_path(config) && kernel == "gemm_main" ? matrix_lds_bytes(Dims(problem).format, config) : 0;
+    if (!is_matrix_path(config) || kernel != "gemm_main") return 0;
+    return is_nvidia_path(config) ? nvidia_static_lds_bytes(config) : matrix_lds_bytes(Dims(problem).format, config);
   }
 
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
@@ -178,7 +182,10 @@ class Gemm final : public Operator {
   Tolerance tolerance(const Problem& problem) const override {
     const Dims d(problem);
     // Of quantised operands only the sums' order is open: as with bf16.
-    return product_tolerance(d.format.x == DType::f32 ? DType::f32 : DType::bf16, d.format.out);
+    Tolerance limit = product_tolerance(d.format.x == DType::f32 ? DType::f32 : DType::bf16, d.format.out);
+    // Hopper's matrix instructions add products of fp8 with some 14 bits behind the point of the largest of them.
+    if (d.format.x == DType::fp8 && d.format.w == DType::fp8) limit.absolute = 5e-3;
+    return limit;
   }
 
   Cost cost(const Problem& problem) const override {
@@ -191,6 +198,8 @@ class Gemm final : public Operator {
   }
 
  private:
+  static constexpr const char* folder = "templates/gemm";
+
   static bool on_matrix_paths(const Problem& problem, const DeviceLimits& limits) {
     const Dims d(problem);
     const bool known = matrix_format(problem.dtype).has_value();

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "templates/common/launch.h"
+#include "templates/gemm/nvidia.h"
 
 namespace wavetune::templates {
 namespace {
@@ -145,6 +146,7 @@ std::optional<MatrixFormat> matrix_format(std::string_view dtype) {
 bool is_matrix_path(const Config& config) { return parameter(config, "path") >= matrix_path::tile; }
 
 bool has_matrix_paths(const MatrixFormat& format, const MatrixShape& shape, const DeviceLimits& limits) {
+  if (is_nvidia(limits)) return has_nvidia_paths(format, shape, limits);
   // What a CPU can multiply by itself it does faster (templates/gemm/product.h).
   const bool wanted = limits.arch == "gfx942" || limits.arch == "gfx950" || (is_cpu(limits) && format.quantised());
   // gfx942's FP8 is another format (FNUZ), and it has no scaled matrix instructions.
@@ -154,6 +156,7 @@ bool has_matrix_paths(const MatrixFormat& format, const MatrixShape& shape, cons
 }
 
 Space matrix_space(const MatrixFormat& format, const MatrixShape& shape, const DeviceLimits& limits) {
+  if (is_nvidia(limits)) return nvidia_space(format, shape, limits);
   Space space;
   // Cheap constraints are due first when the last parameters are chosen first.
   space.add("epilogue", {0, 1})
@@ -172,6 +175,7 @@ Space matrix_space(const MatrixFormat& format, const MatrixShape& shape, const D
 }
 
 Config matrix_default(const MatrixFormat& format, const MatrixShape& shape, const DeviceLimits& limits) {
+  if (is_nvidia(limits)) return nvidia_default(format, shape, limits);
   const bool few = shape.m <= 64;
   const std::int64_t step = format.step_k(16),
                      rows = few ? std::max<std::int64_t>(16, power_of_two_above(shape.m)) : 64;
@@ -194,9 +198,12 @@ Config matrix_default(const MatrixFormat& format, const MatrixShape& shape, cons
   return config;
 }
 
-std::int64_t matrix_threads(const Config& config) { return 64 * Tiles(config).waves(); }
+std::int64_t matrix_threads(const Config& config) {
+  return is_nvidia_path(config) ? nvidia_threads(config) : 64 * Tiles(config).waves();
+}
 
 std::int64_t matrix_lds_bytes(const MatrixFormat& format, const Config& config) {
+  if (is_nvidia_path(config)) return nvidia_lds_bytes(format, config);
   const Tiles t(config);
   if (t.skinny()) return (t.wk - 1) * t.wn * t.wave_m() * t.wave_n() * 4;
   const std::int64_t ring = t.stages * (t.bm * row_bytes(format.x, t.bk) + t.bn * row_bytes(format.w, t.bk));
@@ -206,6 +213,7 @@ std::int64_t matrix_lds_bytes(const MatrixFormat& format, const Config& config) 
 }
 
 std::int64_t matrix_registers(const MatrixFormat& format, const Config& config) {
+  if (is_nvidia_path(config)) return nvidia_registers(format, config);
   const Tiles t(config);
   const std::int64_t step = format.step_k(t.mfma), steps = t.bk / step;
   const std::int64_t tiles_m = t.wave_m() / t.mfma, tiles_n = t.wave_n() / t.mfma;
@@ -235,6 +243,7 @@ std::int64_t matrix_registers(const MatrixFormat& format, const Config& config) 
 }
 
 db::NamedInts matrix_constants(const MatrixFormat& format, const MatrixShape& shape, const Config& config) {
+  if (is_nvidia_path(config)) return nvidia_constants(format, shape, config);
   db::NamedInts constants(config.begin(), config.end());
   return with_constants(std::move(constants), {{"format_x", format_code(format.x)},
                                                {"format_w", format_code(format.w)},

@@ -1,5 +1,6 @@
-// The matrix paths of the gemm operator on AMD CDNA: which number formats they multiply, their parameter space,
-// constants and launches. templates/gemm/matrix_gemm.hip is the kernel.
+// The matrix paths of the gemm operator: which number formats they multiply, their parameter space, constants and
+// launches. Those on AMD CDNA are here (templates/gemm/matrix_gemm.hip is the kernel); what is said of NVIDIA GPUs and
+// their configurations is handed on to templates/gemm/nvidia.h.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ std::vector<std::string> matrix_files();
 std::vector<std::string> matrix_files(const Config& config);
 
 std::int64_t matrix_threads(const Config& config);
-/// Static LDS of the main kernel in bytes: what templates/gemm/tile.hip and skinny.hip use.
+/// LDS of the main kernel in bytes: what templates/gemm/tile.hip and skinny.hip, or NVIDIA's paths, use.
 std::int64_t matrix_lds_bytes(const MatrixFormat& format, const Config& config);
 /// Registers of a lane for sums, fragments, scales and addresses: an upper estimate, by which configurations are left
 /// out of the space that would spill.

@@ -5,6 +5,7 @@
 #include "templates/common/launch.h"
 #include "templates/gemm/arrange.h"
 #include "templates/gemm/matrix.h"
+#include "templates/gemm/nvidia.h"
 
 namespace wavetune::templates {
 namespace {
@@ -78,6 +79,7 @@ void require_chunks(const View& view, DType type, std::string_view op, std::stri
 }
 
 std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const Config& config) {
+  if (is_nvidia_path(config)) return 0;
   const Geometry g(shape, config);
   if (g.split == 0) return 4 * 2 * g.parts * g.bm * g.bn;
   return g.split == 1 ? 0 : 4 * g.parts * shape.batch * shape.m * shape.n;
@@ -85,6 +87,7 @@ std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const Config& conf
 
 std::vector<Launch> matrix_launches(const MatrixFormat& format, const MatrixShape& shape, const Config& config,
                                     const MatrixViews& views) {
+  if (is_nvidia_path(config)) return nvidia_launches(format, shape, config, views);
   require_chunks(views.x, format.x, "gemm", "A");
   require_chunks(views.w, format.w, "gemm", "B");
   const Geometry g(shape, config);

@@ -1,5 +1,8 @@
 #include "templates/gemm/product.h"
 
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -66,6 +69,19 @@ bool fits_registers(const Tile& t, int parts, DType type, bool cpu) {
   return parts * t.tm * t.tn * t.vec <= 128;
 }
 
+/// NVIDIA: a block's threads share 65536 registers. Beside the sums there are what is on its way from memory, addresses
+/// of rows, and about 40 for the rest.
+bool fits_register_file(const Tile& t, int parts, DType type, std::int64_t threads) {
+  constexpr std::int64_t file = 65536, most = 255, rest = 40;
+  const std::int64_t rows = t.tm + parts * t.tn;
+  const bool staged_path = t.path == staged;
+  const std::int64_t sums = parts * t.tm * t.tn * (staged_path ? 1 : t.vec);
+  const std::int64_t words = t.vec * static_cast<std::int64_t>(size_of(type)) / 4;
+  const std::int64_t operands =
+      staged_path ? rows : rows * (2 + words * std::max<std::int64_t>(1, t.bk / (32 * t.vec)));
+  return sums + operands + rest <= std::min(most, file / threads);
+}
+
 }  // namespace
 
 std::int64_t product_threads(const Config& config) {
@@ -111,6 +127,12 @@ Space product_space(const ProductShape& shape, const DeviceLimits& limits) {
   space.require("sums and fragments fit in registers", [parts = shape.parts, type = shape.type, cpu](const Config& c) {
     return fits_registers(Tile(c), parts, type, cpu);
   });
+  if (!cpu && !has_matrix) {
+    space.require("the threads of a block fit in a multiprocessor's registers",
+                  [parts = shape.parts, type = shape.type](const Config& c) {
+                    return fits_register_file(Tile(c), parts, type, product_threads(c));
+                  });
+  }
   space.require("the block has 1 to the device's limit of threads, on a GPU at least a wave",
                 [limits, cpu](const Config& c) {
                   const std::int64_t threads = product_threads(c);
@@ -179,33 +201,103 @@ Tolerance product_tolerance(DType input, DType output) {
 
 std::vector<float> to_floats(const HostTensor& tensor, std::int64_t begin, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    values[static_cast<std::size_t>(i)] = static_cast<float>(tensor.at(begin + i));
-  }
+  constexpr std::int64_t grain = std::int64_t{1} << 16;
+  tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, grain),
+                    [&](const tbb::blocked_range<std::int64_t>& range) {
+                      for (std::int64_t i = range.begin(); i < range.end(); ++i)
+                        values[static_cast<std::size_t>(i)] = static_cast<float>(tensor.at(begin + i));
+                    });
   return values;
 }
 
+namespace {
+
+// Columns of B that are worked on together: two or one vector registers of doubles for each row.
+constexpr std::size_t panel_width = 8;
+
+/// `rows` rows of A times one panel of B, which is [depth][panel_width].
+template <std::size_t rows>
+inline __attribute__((always_inline)) void multiply_rows(const float* a, const double* panel, std::size_t depth,
+                                                         double (&sums)[rows][panel_width]) {
+  double local[rows][panel_width] = {};
+  for (std::size_t x = 0; x < depth; ++x) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      const double factor = a[i * depth + x];
+      for (std::size_t j = 0; j < panel_width; ++j) local[i][j] += factor * panel[x * panel_width + j];
+    }
+  }
+  for (std::size_t i = 0; i < rows; ++i) std::copy_n(local[i], panel_width, sums[i]);
+}
+
+constexpr std::size_t row_group = 4;
+
+/// All rows of A times one panel; `width` columns of it are stored.
+inline __attribute__((always_inline)) void multiply_panel_body(const float* a, const double* panel, std::size_t rows,
+                                                               std::size_t depth, std::size_t width, double* c,
+                                                               std::size_t cols) {
+  std::size_t i = 0;
+  for (; i + row_group <= rows; i += row_group) {
+    double sums[row_group][panel_width];
+    multiply_rows<row_group>(a + i * depth, panel, depth, sums);
+    for (std::size_t r = 0; r < row_group; ++r) std::copy_n(sums[r], width, c + (i + r) * cols);
+  }
+  for (; i < rows; ++i) {
+    double sums[1][panel_width];
+    multiply_rows<1>(a + i * depth, panel, depth, sums);
+    std::copy_n(sums[0], width, c + i * cols);
+  }
+}
+
+using MultiplyPanel = void (*)(const float*, const double*, std::size_t, std::size_t, std::size_t, double*,
+                               std::size_t);
+
+void multiply_panel_plain(const float* a, const double* panel, std::size_t rows, std::size_t depth, std::size_t width,
+                          double* c, std::size_t cols) {
+  multiply_panel_body(a, panel, rows, depth, width, c, cols);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) void multiply_panel_avx2(const float* a, const double* panel, std::size_t rows,
+                                                             std::size_t depth, std::size_t width, double* c,
+                                                             std::size_t cols) {
+  multiply_panel_body(a, panel, rows, depth, width, c, cols);
+}
+#endif
+
+MultiplyPanel multiply_panel() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_panel_avx2;
+#endif
+  return multiply_panel_plain;
+}
+
+}  // namespace
+
 std::vector<double> multiply_transposed(std::span<const float> a, std::span<const float> b, std::int64_t m,
                                         std::int64_t n, std::int64_t k) {
-  // Columns in blocks, with B transposed in the block, so that the inner loop runs over neighbouring columns.
-  constexpr std::size_t block = 64;
   const auto rows = static_cast<std::size_t>(m), cols = static_cast<std::size_t>(n),
              depth = static_cast<std::size_t>(k);
   std::vector<double> c(rows * cols);
-  std::vector<double> transposed(depth * block);
-  for (std::size_t j0 = 0; j0 < cols; j0 += block) {
-    const std::size_t width = std::min(block, cols - j0);
-    for (std::size_t j = 0; j < width; ++j) {
-      for (std::size_t x = 0; x < depth; ++x) transposed[x * block + j] = b[(j0 + j) * depth + x];
-    }
-    for (std::size_t i = 0; i < rows; ++i) {
-      double sums[block] = {};
-      for (std::size_t x = 0; x < depth; ++x) {
-        const double factor = a[i * depth + x];
-        for (std::size_t j = 0; j < block; ++j) sums[j] += factor * transposed[x * block + j];
+  const MultiplyPanel multiply = multiply_panel();
+  // B in panels of neighbouring columns, so that the inner loop runs over them.
+  const auto panels = [&](std::size_t begin, std::size_t end) {
+    std::vector<double> panel(depth * panel_width);
+    for (std::size_t at = begin; at < end; ++at) {
+      const std::size_t j0 = at * panel_width;
+      const std::size_t width = std::min(panel_width, cols - j0);
+      for (std::size_t j = 0; j < width; ++j) {
+        for (std::size_t x = 0; x < depth; ++x) panel[x * panel_width + j] = b[(j0 + j) * depth + x];
       }
-      std::copy_n(sums, width, c.begin() + static_cast<std::ptrdiff_t>(i * cols + j0));
+      multiply(a.data(), panel.data(), rows, depth, width, c.data() + j0, cols);
     }
+  };
+  const std::size_t count = (cols + panel_width - 1) / panel_width;
+  constexpr std::size_t worth_threads = std::size_t{1} << 22;  // multiply-adds
+  if (rows * cols * depth < worth_threads) {
+    panels(0, count);
+  } else {
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count),
+                      [&](const tbb::blocked_range<std::size_t>& range) { panels(range.begin(), range.end()); });
   }
   return c;
 }

@@ -1,5 +1,10 @@
 #include "templates/gemm/scaling.h"
 
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+
 #include "templates/common/launch.h"
 #include "templates/fill.h"
 #include "templates/gemm/product.h"
@@ -48,14 +53,18 @@ std::vector<float> scaled_rows(const HostTensor& values, const HostTensor* scale
     }
   };
   const std::int64_t run = scaling == Scaling::mx ? 32 : 128;  // elements of k with one scale
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t col = 0; col < k; ++col) {
-      // Exact in float for powers of two; float scales round far below the result's own rounding.
-      const double scale = scale_at(row, col / run * run);
-      float& value = result[static_cast<std::size_t>(row * k + col)];
-      value = static_cast<float>(value * scale);
+  tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, rows, 16), [&](const tbb::blocked_range<std::int64_t>& range) {
+    for (std::int64_t row = range.begin(); row < range.end(); ++row) {
+      for (std::int64_t begin_col = 0; begin_col < k; begin_col += run) {
+        const double scale = scale_at(row, begin_col);
+        // Exact in float for powers of two; float scales round far below the result's own rounding.
+        for (std::int64_t col = begin_col; col < std::min(k, begin_col + run); ++col) {
+          float& value = result[static_cast<std::size_t>(row * k + col)];
+          value = static_cast<float>(value * scale);
+        }
+      }
     }
-  }
+  });
   return result;
 }
 

@@ -4,10 +4,13 @@
 #include <cmath>
 
 #include "db/base/error.h"
+#include "templates/gemm/nvidia.h"
 #include "templates/gemm/product.h"
 #include "templates/gemm/scaling.h"
 #include "templates/grouped_gemm/matrix_launch.h"
 #include "templates/grouped_gemm/reference.h"
+#include "templates/grouped_gemm/stream_launch.h"
+#include "templates/grouped_gemm/warpgroup_launch.h"
 
 namespace wavetune::templates {
 namespace {
@@ -99,11 +102,18 @@ class GroupedGemm final : public Operator {
     std::vector<std::string> files{"templates/gemm/product.hip", slots_file, "templates/grouped_gemm/grouped_gemm.hip",
                                    "templates/grouped_gemm/grouped_matrix.hip"};
     for (std::string& file : matrix_files()) files.push_back(std::move(file));
+    for (std::string& file : nvidia_files(folder, kernels)) files.push_back(std::move(file));
     return files;
   }
   std::vector<std::string> kernel_files(const Config& config) const override {
     if (!is_matrix_path(config)) {
       return {"templates/gemm/product.hip", slots_file, "templates/grouped_gemm/grouped_gemm.hip"};
+    }
+    if (is_nvidia_path(config)) {
+      std::vector<std::string> files = nvidia_files(config, folder, kernels);
+      const auto kernel = std::ranges::find_if(files, [](const std::string& file) { return file.starts_with(folder); });
+      files.insert(kernel, slots_file);
+      return files;
     }
     std::vector<std::string> files = matrix_files(config);
     files.emplace_back(slots_file);
@@ -133,19 +143,24 @@ class GroupedGemm final : public Operator {
   }
   std::int64_t static_lds_bytes(const Problem& problem, const Config& config, std::string_view kernel,
                                 const DeviceLimits&) const override {
-    return is_matrix_path(config) && kernel == "grouped_gemm_main"
-               ? matrix_lds_bytes(GroupedDims(problem).format, config)
-               : 0;
+    if (!is_matrix_path(config) || kernel != "grouped_gemm_main") return 0;
+    return is_nvidia_path(config) ? nvidia_static_lds_bytes(config)
+                                  : matrix_lds_bytes(GroupedDims(problem).format, config);
   }
 
   std::int64_t workspace_bytes(const Problem& problem, const Config& config) const override {
     const GroupedDims d(problem);
     const std::int64_t split = parameter(config, "split_k");
+    if (is_nvidia_path(config)) return 0;
     return split == 1 ? 0 : 4 * split * d.pairs() * d.parts() * d.n;
   }
 
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const GroupedDims d(*call.problem);
+    if (is_nvidia_path(config)) {
+      return parameter(config, "path") == matrix_path::stream ? grouped_stream_launches(d, config, call)
+                                                              : grouped_warpgroup_launches(d, config, call);
+    }
     if (is_matrix_path(config)) return grouped_matrix_launches(d, config, call);
     const View &x = call.operands[0], &w = call.operands[1], &out = call.operands[4];
     const std::int64_t vec = parameter(config, "vec"), bm = parameter(config, "bm");
@@ -225,6 +240,8 @@ class GroupedGemm final : public Operator {
   }
 
  private:
+  static constexpr const char* folder = "templates/grouped_gemm";
+  static constexpr const char* kernels = "grouped";
   static constexpr const char* slots_file = "templates/grouped_gemm/slots.hip";
 
   static bool on_matrix_paths(const GroupedDims& d, const Problem& problem, const DeviceLimits& limits) {

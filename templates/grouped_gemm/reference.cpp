@@ -1,5 +1,7 @@
 #include "templates/grouped_gemm/reference.h"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -77,10 +79,10 @@ void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors)
   const std::vector<float> x =
       scaled_rows(tensors[0], at(tensors, places.scale_x), d.format.scale_x, Side::activations, 0, d.x_rows(), d.k);
   const std::int64_t columns = d.parts() * d.n;
-  for (std::int64_t expert = 0; expert < d.experts; ++expert) {
+  tbb::parallel_for(std::int64_t{0}, d.experts, [&](std::int64_t expert) {
     const std::int64_t begin = offsets[static_cast<std::size_t>(expert)],
                        end = offsets[static_cast<std::size_t>(expert) + 1];
-    if (begin == end) continue;
+    if (begin == end) return;
     std::vector<float> rows;
     for (std::int64_t s = begin; s < end; ++s) {
       const std::int64_t row = d.swiglu != 0 ? order[static_cast<std::size_t>(s)] / d.topk : s;
@@ -98,7 +100,7 @@ void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors)
         at(tensors, places.out())->set(target * d.n + j, value);
       }
     }
-  }
+  });
 }
 
 }  // namespace wavetune::templates

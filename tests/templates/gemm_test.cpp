@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, Gemm, testing::Values("f32", "bf16", "bf16_f32"
 
 TEST(GemmSpace, HasHundredsOfPointsForServedShapes) {
   const Operator& op = get_operator("gemm");
-  for (const DeviceLimits& limits : {device_limits(), mi355x_limits()}) {
+  for (const DeviceLimits& limits : {device_limits(), gpu_limits()}) {
     for (const std::int64_t m : {1, 16, 256, 4096}) {
       const Problem problem{"gemm", "bf16", {{"batch", 1}, {"m", m}, {"n", 2624}, {"k", 6144}}};
       EXPECT_GE(op.space(problem, limits).enumerate().size(), 300u) << limits.arch << " m=" << m;

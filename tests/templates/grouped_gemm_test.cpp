@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, GroupedGemm, testing::Values("f32", "bf16"),
 
 TEST(GroupedGemmSpace, HasHundredsOfPointsForServedShapes) {
   const Operator& op = get_operator("grouped_gemm");
-  for (const DeviceLimits& limits : {device_limits(), mi355x_limits()}) {
+  for (const DeviceLimits& limits : {device_limits(), gpu_limits()}) {
     for (const std::int64_t m : {1, 64, 4096}) {
       const Problem problem{
           "grouped_gemm", "bf16", {{"m", m}, {"topk", 9}, {"experts", 257}, {"n", 256}, {"k", 6144}, {"swiglu", 1}}};

@@ -18,7 +18,7 @@ Problem problem_of(const std::string& dtype, std::int64_t m, std::int64_t n, std
 }
 
 std::vector<Config> sample_of(const std::string& family) {
-  return family_sample(families().at(family), mi355x_limits(), family_points());
+  return family_sample(families().at(family), gpu_limits(), family_points());
 }
 
 /// Runs every sampled configuration on every problem, the second and every other one with gaps between rows.
@@ -83,13 +83,13 @@ TEST(MatrixSpace, HasEnoughPointsAndFewEnoughToList) {
   for (const char* dtype : {"bf16", "fp8_block", "fp8_token", "mxfp4", "fp8_mxfp4", "bf16_mxfp4"}) {
     for (const std::int64_t m : {1, 64, 4096}) {
       const Problem problem = problem_of(dtype, m, 2624, 6144);
-      const Space space = op.space(problem, mi355x_limits());
+      const Space space = op.space(problem, gpu_limits());
       const std::size_t size = space.enumerate().size();
       RecordProperty(std::string(dtype) + std::to_string(m), static_cast<int>(size));
       EXPECT_GE(size, 1000u) << dtype << " m=" << m;
       EXPECT_LE(size, 60'000u) << dtype << " m=" << m;
-      EXPECT_TRUE(space.valid(op.default_config(problem, mi355x_limits())))
-          << *space.violation(op.default_config(problem, mi355x_limits()));
+      EXPECT_TRUE(space.valid(op.default_config(problem, gpu_limits())))
+          << *space.violation(op.default_config(problem, gpu_limits()));
     }
   }
 }
