@@ -1,14 +1,18 @@
 #include "templates/indexer_scores/indexer_scores.h"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "db/base/error.h"
 #include "templates/common/launch.h"
+#include "templates/common/nvidia.h"
 #include "templates/common/paged.h"
 #include "templates/common/tile.h"
 #include "templates/fill.h"
+#include "templates/gemm/product.h"
 
 namespace wavetune::templates {
 namespace {
@@ -32,6 +36,56 @@ enum Operand : std::size_t { q, w, cache, positions, sequence, block_table, scor
 /// Of the matrix tile (16 x 16 x k): its depth, and the elements of one operand in a lane.
 std::int64_t tile_depth(DType type) { return type == DType::bf16 ? 16 : 4; }
 std::int64_t tile_fragment(DType type) { return tile_depth(type) / 4; }
+
+/// Whether waves of that many lanes have matrix tiles for keys of n elements, and the vec they go with.
+bool has_tiles(DType type, std::int64_t n, std::int64_t wave) {
+  return wave == 64 ? n % tile_depth(type) == 0 : type == DType::bf16 && n % 32 == 0;
+}
+std::int64_t tile_vec(std::int64_t wave) { return wave == 64 ? 1 : 8; }
+/// A quarter of a lane's 512 on AMD, half of a thread's 255 on NVIDIA, whose blocks then have up to 256 threads.
+std::int64_t most_query_registers(std::int64_t wave) { return wave == 64 ? 128 : 96; }
+
+/// 32-bit registers of a lane that hold its part of a token's queries.
+std::int64_t query_registers(const Problem& problem, std::int64_t wave) {
+  const std::int64_t elements = ceil_div(problem.dim("heads"), 16) * 16 * problem.dim("n") / wave;
+  return elements * static_cast<std::int64_t>(size_of(element_type(problem))) / 4;
+}
+
+bool takes_tiles(const Problem& problem, const DeviceLimits& limits) {
+  const std::int64_t wave = limits.wave_size;
+  return !is_cpu(limits) && has_tiles(element_type(problem), problem.dim("n"), wave) &&
+         query_registers(problem, wave) <= most_query_registers(wave);
+}
+
+// With stages, each wave has a ring of so many times 16 keys in LDS (warp_ring.hip).
+constexpr std::int64_t ring_keys = 16;
+
+bool is_ring(const Config& config) {
+  const auto stages = config.find("stages");
+  return stages != config.end() && stages->second > 0;
+}
+
+/// Keys and an mbarrier for each stage of each wave.
+std::int64_t ring_bytes(const Problem& problem, std::int64_t threads, std::int64_t stages) {
+  const std::int64_t tile = ring_keys * problem.dim("n") * static_cast<std::int64_t>(size_of(element_type(problem)));
+  return threads / 32 * stages * (tile + 8);
+}
+
+constexpr std::int64_t default_ring_threads = 128, default_ring_stages = 2;
+
+bool has_rings(const Problem& problem, const DeviceLimits& limits) {
+  return has_copy_engine(limits) && takes_tiles(problem, limits) && problem.dim("page") % ring_keys == 0 &&
+         ring_bytes(problem, default_ring_threads, default_ring_stages) <= limits.lds_bytes;
+}
+
+void add_rings(Space& space, const Problem& problem, const DeviceLimits& limits) {
+  space.add("stages", {0, 2, 3, 4});
+  space.require("a wave has at least as many tiles as its ring, and without one at most 8", {"tiles", "stages"},
+                [](const Config& c) { return is_ring(c) ? c.at("tiles") >= c.at("stages") : c.at("tiles") <= 8; });
+  space.require("the rings fit in LDS", {"threads", "stages"}, [problem, most = limits.lds_bytes](const Config& c) {
+    return ring_bytes(problem, c.at("threads"), c.at("stages")) <= most;
+  });
+}
 
 class IndexerScores final : public Operator {
  public:
@@ -69,35 +123,44 @@ class IndexerScores final : public Operator {
     return {{"scale", 1.0 / std::sqrt(static_cast<double>(problem.dim("n") * problem.dim("heads")))}};
   }
 
-  /// tiles = 0: a thread scores a key with vec products at a time. tiles > 0: a wave scores that many matrix tiles of
-  /// keys.
+  /// tiles = 0: a thread scores a key with vec products at a time. tiles > 0: 64 lanes score that many times 16 keys by
+  /// matrix instructions: a wave of 64 tiles of 16 keys, a wave of 32 as many of 8, or of 16 with stages.
   Space space(const Problem& problem, const DeviceLimits& limits) const override {
     const DType type = element_type(problem);
     const std::int64_t n = problem.dim("n");
+    const bool rings = has_rings(problem, limits);
     Space space;
     if (is_cpu(limits)) {
       space.add("threads", {64, 256}).add("tiles", {0});
     } else {
-      space.add("threads", {64, 128, 256, 512}).add("tiles", {0, 1, 2, 4, 8});
+      std::vector<std::int64_t> tiles{0, 1, 2, 4, 8};
+      if (rings) tiles.push_back(16);
+      space.add("threads", {64, 128, 256, 512}).add("tiles", tiles);
     }
+    if (rings) add_rings(space, problem, limits);
     space.add("vec", vector_widths(type, limits));
     space.require("vec divides n", [n](const Config& config) { return n % parameter(config, "vec") == 0; });
-    space.require("matrix tiles use vec=1, divide n, and need waves of 64 lanes",
-                  [n, type, wave = limits.wave_size](const Config& config) {
+    const std::int64_t wave = limits.wave_size;
+    space.require("matrix tiles take vec=1 and divide n; in waves of 32 lanes they are of bf16 and take vec=8",
+                  [n, type, wave](const Config& config) {
                     return parameter(config, "tiles") == 0 ||
-                           (parameter(config, "vec") == 1 && n % tile_depth(type) == 0 && wave == 64);
+                           (parameter(config, "vec") == tile_vec(wave) && has_tiles(type, n, wave));
                   });
-    // The queries of a token in registers: a quarter of a lane's 512.
-    space.require("the queries fit in registers", [problem](const Config& config) {
-      return parameter(config, "tiles") == 0 || query_registers(problem) <= 128;
+    space.require("the queries fit in registers", [problem, wave](const Config& config) {
+      return parameter(config, "tiles") == 0 || query_registers(problem, wave) <= most_query_registers(wave);
     });
     return space;
   }
   Config default_config(const Problem& problem, const DeviceLimits& limits) const override {
     const DType type = element_type(problem);
     const std::int64_t n = problem.dim("n");
-    if (!is_cpu(limits) && limits.wave_size == 64 && n % tile_depth(type) == 0 && query_registers(problem) <= 128) {
-      return {{"threads", 256}, {"tiles", 2}, {"vec", 1}};
+    const std::int64_t wave = limits.wave_size;
+    if (has_rings(problem, limits)) {
+      return {
+          {"threads", default_ring_threads}, {"tiles", 4}, {"vec", tile_vec(wave)}, {"stages", default_ring_stages}};
+    }
+    if (takes_tiles(problem, limits)) {
+      return {{"threads", wave == 64 ? 256 : 128}, {"tiles", 2}, {"vec", tile_vec(wave)}};
     }
     std::int64_t vec = vector_widths(type, limits).back();
     while (n % vec != 0) vec /= 2;
@@ -105,7 +168,22 @@ class IndexerScores final : public Operator {
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/common/paged.hip", "templates/indexer_scores/indexer_scores.hip"};
+    return {"templates/common/start.hip",
+            "templates/common/paged.hip",
+            "templates/indexer_scores/keys.hip",
+            "templates/indexer_scores/warp_tiles.hip",
+            "templates/indexer_scores/indexer_scores.hip",
+            "templates/indexer_scores/warp_ring.hip"};
+  }
+  std::vector<std::string> kernel_files(const Config& config) const override {
+    std::vector<std::string> files = source_files();
+    const auto ring = files.end() - 1;
+    if (is_ring(config)) {
+      files.erase(files.begin() + 3, ring);
+    } else {
+      files.erase(ring);
+    }
+    return files;
   }
   db::NamedInts constants(const Problem& problem, const Config& config) const override {
     return with_constants(config, {{"dtype", element_code(element_type(problem))},
@@ -114,16 +192,25 @@ class IndexerScores final : public Operator {
                                    {"page", problem.dim("page")}});
   }
 
+  std::int64_t row_alignment(const Problem&, const Config& config) const override { return is_ring(config) ? 16 : 1; }
+
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const Problem& problem = *call.problem;
     const DType type = element_type(problem);
     const std::int64_t threads = parameter(config, "threads"), tiles = parameter(config, "tiles");
     const std::int64_t context = problem.dim("context");
     const auto& views = call.operands;
-    const std::int64_t width = tiles > 0 ? tile_fragment(type) : parameter(config, "vec");
+    const std::int64_t vec = parameter(config, "vec");
+    const std::int64_t width = tiles > 0 ? std::max(tile_fragment(type), vec) : vec;
     const bool aligned = vector_aligned(views[q], type, width) && vector_aligned(views[cache], type, width);
-    const std::int64_t keys_per_block = tiles > 0 ? threads / 64 * tiles * 16 : threads;
+    std::int64_t keys_per_block = tiles > 0 ? threads / 64 * tiles * 16 : threads;
     Launch launch;
+    if (is_ring(config)) {
+      require_bulk_rows(views[q], type, name(), "q");
+      require_bulk_rows(views[cache], type, name(), "cache");
+      keys_per_block = threads / 32 * tiles * ring_keys;
+      launch.lds_bytes = static_cast<std::uint32_t>(ring_bytes(problem, threads, parameter(config, "stages")));
+    }
     launch.kernel = "indexer_scores_main";
     launch.block[0] = static_cast<std::uint32_t>(threads);
     launch.grid[0] = static_cast<std::uint32_t>(problem.dim("m"));
@@ -145,25 +232,27 @@ class IndexerScores final : public Operator {
 
   void reference(const Problem& problem, const Scalars& scalars, std::span<HostTensor> tensors) const override {
     const std::int64_t heads = problem.dim("heads"), n = problem.dim("n"), context = problem.dim("context");
-    for (std::int64_t row = 0; row < problem.dim("m"); ++row) {
+    const double scale = scalars.at("scale");
+    tbb::parallel_for(std::int64_t{0}, problem.dim("m"), [&](std::int64_t row) {
       const auto own_sequence = static_cast<std::int64_t>(tensors[sequence].at(row));
-      for (std::int64_t s = 0; s < context; ++s) {
-        double score = -std::numeric_limits<double>::infinity();
-        if (static_cast<double>(s) <= tensors[positions].at(row)) {
-          const std::int64_t slot = slot_of(problem, tensors[block_table], own_sequence, s);
-          score = 0.0;
-          for (std::int64_t head = 0; head < heads; ++head) {
-            double dot = 0.0;
-            for (std::int64_t col = 0; col < n; ++col) {
-              dot += tensors[q].at((row * heads + head) * n + col) * tensors[cache].at(slot * n + col);
-            }
-            score += tensors[w].at(row * heads + head) * std::max(dot, 0.0);
-          }
-          score *= scalars.at("scale");
-        }
-        tensors[scores].set(row * context + s, score);
+      const auto seen = std::clamp<std::int64_t>(static_cast<std::int64_t>(tensors[positions].at(row)) + 1, 0, context);
+      const std::vector<float> queries = to_floats(tensors[q], row * heads * n, heads * n);
+      std::vector<float> keys;
+      for (std::int64_t s = 0; s < seen; ++s) {
+        const std::int64_t slot = slot_of(problem, tensors[block_table], own_sequence, s);
+        const std::vector<float> key = to_floats(tensors[cache], slot * n, n);
+        keys.insert(keys.end(), key.begin(), key.end());
       }
-    }
+      const std::vector<double> dots = multiply_transposed(queries, keys, heads, seen, n);
+      for (std::int64_t s = 0; s < context; ++s) {
+        double score = s < seen ? 0.0 : -std::numeric_limits<double>::infinity();
+        for (std::int64_t head = 0; s < seen && head < heads; ++head) {
+          const double dot = dots[static_cast<std::size_t>(head * seen + s)];
+          score += tensors[w].at(row * heads + head) * std::max(dot, 0.0);
+        }
+        tensors[scores].set(row * context + s, s < seen ? scale * score : score);
+      }
+    });
   }
 
   Tolerance tolerance(const Problem&) const override { return {1e-4, 1e-4}; }
@@ -175,13 +264,6 @@ class IndexerScores final : public Operator {
     const double element = static_cast<double>(size_of(element_type(problem)));
     const double key_rows = std::min(m, static_cast<double>(problem.dim("sequences"))) * context;
     return {element * n * (key_rows + m * heads) + 4.0 * m * (heads + context), m * context * heads * (2.0 * n + 3.0)};
-  }
-
- private:
-  /// 32-bit registers of a lane that hold its part of a token's queries.
-  static std::int64_t query_registers(const Problem& problem) {
-    const std::int64_t elements = ceil_div(problem.dim("heads"), 16) * 16 * problem.dim("n") / 64;
-    return elements * static_cast<std::int64_t>(size_of(element_type(problem))) / 4;
   }
 };
 

@@ -1,27 +1,3 @@
-struct Params {
-  const void* q;
-  const float* w;
-  const void* cache;
-  const int* positions;
-  const int* sequence;
-  const int* block_table;
-  float* scores;
-  wt::i64 q_row, w_row, cache_row, table_row, scores_row;
-  int context, slots, sequences, pages;
-  int aligned;
-  float scale;
-};
-
-using T = wt::element<cfg::dtype>;
-
-// The cached key of position s of the row's sequence; null where there is none to look at.
-__device__ inline const T* key_of(const Params& p, int row, int s) {
-  const int sequence = p.sequence[row];
-  if (s > p.positions[row] || s >= p.context || sequence < 0 || sequence >= p.sequences) return nullptr;
-  const int slot = paged::slot(p.block_table + sequence * p.table_row, p.pages, s);
-  return slot >= 0 && slot < p.slots ? (const T*)p.cache + slot * p.cache_row : nullptr;
-}
-
 // A thread scores one key, VEC products of four heads at a time: their sums do not wait for each other.
 template <int VEC>
 __device__ void score_by_threads(const Params& p) {
@@ -138,12 +114,21 @@ __device__ void score_by_tiles(const Params& p) {
 }
 
 extern "C" __global__ __launch_bounds__(cfg::threads) void indexer_scores_main(Params p) {
+  overlap::begin();
   if constexpr (cfg::tiles > 0) {
+#if defined(WT_CUDA)
+    if (p.aligned) {
+      warp_tiles::score<true>(p);
+    } else {
+      warp_tiles::score<false>(p);
+    }
+#else
     if (p.aligned) {
       score_by_tiles<true>(p);
     } else {
       score_by_tiles<false>(p);
     }
+#endif
   } else {
     if (p.aligned) {
       score_by_threads<cfg::vec>(p);

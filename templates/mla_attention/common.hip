@@ -3,9 +3,10 @@
 // list of tokens, so prefill has no keys to share between queries and gains nothing from expanding keys and values for
 // each head.
 //
-// cfg: dtype, latent, rope; path, heads_per_block, index_tile, tile, vec, threads. A block has one query,
-// heads_per_block heads and one part of the list; it keeps a running maximum and sum (online softmax, in float). With
-// several parts the sums go to the workspace and mla_attention_combine puts them together in order.
+// cfg: dtype, latent, rope; path, heads_per_block, index_tile, tile, vec, threads; for path 3 also stages, cluster. A
+// block has one query, heads_per_block heads and one part of the list; it keeps a running maximum and sum (online
+// softmax, in float). With several parts the sums go to the workspace and mla_attention_combine puts them together in
+// order.
 namespace mla {
 
 using T = wt::element<cfg::dtype>;
@@ -24,7 +25,7 @@ struct Params {
   int m, heads, topk;
   int parts, part_length;  // of the list
   float scale;
-  int aligned;  // rows of q and cache begin at multiples of vec elements
+  int aligned;  // rows of q and cache begin at multiples of vec elements; path 3: those of out, of 2 elements
 };
 
 template <int N>

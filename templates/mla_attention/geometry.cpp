@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "templates/mla_attention/tensor.h"
+
 namespace wavetune::templates {
 namespace {
 
@@ -25,7 +27,7 @@ std::int64_t heads_above(std::int64_t heads) {
 
 bool matrix_fits(const AttentionDims& d) { return d.latent % 16 == 0 && d.width() % (4 * run_of(d.type)) == 0; }
 
-bool suits_path(const Config& c, const AttentionDims& d) {
+bool suits_path(const Config& c, const AttentionDims& d, std::int64_t wave) {
   const std::int64_t heads = c.at("heads_per_block"), threads = c.at("threads"), vec = c.at("vec");
   switch (c.at("path")) {
     case serial:
@@ -33,7 +35,8 @@ bool suits_path(const Config& c, const AttentionDims& d) {
     case plain: {
       // Vectors of sums of a thread; more of them spill on AMD. With one head a block there is no way to have fewer.
       const std::int64_t sums = ceil_div(heads * d.latent, vec * threads);
-      return heads <= heads_above(d.heads) && threads >= heads && threads <= 64 * heads && (sums <= 4 || heads == 1);
+      // The threads of a head meet in shuffles: they are of one wave.
+      return heads <= heads_above(d.heads) && threads >= heads && threads <= wave * heads && (sums <= 4 || heads == 1);
     }
     default:
       return heads == 16 && threads <= 1024 && ceil_div(d.latent / 16, threads / 64) <= 16 &&
@@ -62,6 +65,7 @@ std::int64_t attention_lds_bytes(const Config& config, const AttentionDims& d) {
 }
 
 Space attention_space(const AttentionDims& d, const DeviceLimits& limits) {
+  if (tensor_fits(d, limits)) return tensor_space(d, limits);
   Space space;
   std::vector<std::int64_t> vectors;
   for (std::int64_t vec = widest_vector(d, is_cpu(limits) ? 16 : run_of(d.type)); vec >= 1 && vectors.size() < 3;
@@ -75,9 +79,13 @@ Space attention_space(const AttentionDims& d, const DeviceLimits& limits) {
     std::vector<std::int64_t> paths{plain};
     if (limits.wave_size == 64 && matrix_fits(d)) paths.push_back(matrix);  // wt::mma16 has the layout of 64 lanes
     space.add("path", paths).add("heads_per_block", {1, 2, 4, 8, 16}).add("index_tile", {16, 32, 64, 128});
-    space.add("tile", {1}).add("vec", vectors).add("threads", {64, 128, 256, 512}).add("parts", {1, 2, 4, 8, 16, 32});
+    std::vector<std::int64_t> threads{64, 128, 256, 512};
+    if (limits.wave_size < 64) threads.insert(threads.begin(), limits.wave_size);  // one head a block
+    space.add("tile", {1}).add("vec", vectors).add("threads", threads);
+    space.add("parts", {1, 2, 4, 8, 16, 32});
   }
-  space.require("heads, threads and vectors suit the path", [d](const Config& c) { return suits_path(c, d); });
+  space.require("heads, threads and vectors suit the path",
+                [d, wave = limits.wave_size](const Config& c) { return suits_path(c, d, wave); });
   space.require(
       "a block has no more heads than there are, rounded up to a power of two (matrix tiles have 16)",
       [d](const Config& c) { return c.at("path") == matrix || c.at("heads_per_block") <= heads_above(d.heads); });
@@ -104,14 +112,16 @@ Config attention_default(const AttentionDims& d, const DeviceLimits& limits) {
             {"threads", 1},
             {"parts", 1}};
   }
+  if (tensor_fits(d, limits)) return tensor_default(d, limits);
   const std::int64_t vec = widest_vector(d, run_of(d.type));
   if (limits.wave_size == 64 && matrix_fits(d) && d.latent <= 1024) {
     return {{"path", matrix}, {"heads_per_block", 16}, {"index_tile", 16}, {"tile", 1},
             {"vec", vec},     {"threads", 256},        {"parts", 1}};
   }
-  const std::int64_t block_heads = ceil_div(d.latent, 64 * vec) <= 4 ? std::min<std::int64_t>(heads, 4) : 1;
+  const std::int64_t wave = limits.wave_size;
+  const std::int64_t block_heads = ceil_div(d.latent, wave * vec) <= 4 ? std::min<std::int64_t>(heads, 4) : 1;
   return {{"path", plain}, {"heads_per_block", block_heads}, {"index_tile", 16}, {"tile", 1},
-          {"vec", vec},    {"threads", 64 * block_heads},    {"parts", 1}};
+          {"vec", vec},    {"threads", wave * block_heads},  {"parts", 1}};
 }
 
 }  // namespace wavetune::templates

@@ -1,11 +1,16 @@
 #include "templates/mla_attention/mla_attention.h"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "db/base/error.h"
+#include "templates/common/nvidia.h"
 #include "templates/fill.h"
+#include "templates/gemm/product.h"
 #include "templates/mla_attention/geometry.h"
+#include "templates/mla_attention/tensor.h"
 
 namespace wavetune::templates {
 namespace {
@@ -23,6 +28,48 @@ struct Params {
   float scale;
   std::int32_t aligned;
 };
+
+Params params_of(const Call& call, const AttentionDims& d, bool split, std::int64_t parts, std::int64_t part_length,
+                 bool aligned) {
+  const View &q = call.operands[0], &cache = call.operands[1], &indices = call.operands[2], &out = call.operands[3];
+  const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  return {
+      q.data,         cache.data,       indices.data,       out.data,         split ? call.workspace : nullptr,
+      q.row_stride,   cache.row_stride, indices.row_stride, out.row_stride,   i32(d.m),
+      i32(d.heads),   i32(d.topk),      i32(parts),         i32(part_length), static_cast<float>(scalar(call, "scale")),
+      aligned ? 1 : 0};
+}
+
+/// One token's heads over the keys of its list: [heads, latent].
+std::vector<double> attend(const AttentionDims& d, std::span<const float> q, std::span<const float> keys,
+                           double scale) {
+  const auto width = static_cast<std::size_t>(d.width()), latent = static_cast<std::size_t>(d.latent);
+  const auto heads = static_cast<std::size_t>(d.heads);
+  const std::size_t count = keys.size() / width;
+  std::vector<double> out(heads * latent);
+  if (count == 0) return out;  // nothing to attend to gives 0
+  std::vector<double> weights =
+      multiply_transposed(q, keys, d.heads, static_cast<std::int64_t>(count), d.width());  // scores
+  for (std::size_t head = 0; head < heads; ++head) {
+    const std::span<double> own(weights.data() + head * count, count);
+    const std::span<double> sums(out.data() + head * latent, latent);
+    const double maximum = scale > 0 ? *std::ranges::max_element(own) : *std::ranges::min_element(own);
+    double total = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double weight = std::exp(scale * (own[i] - maximum));
+      total += weight;
+      for (std::size_t x = 0; x < latent; ++x) sums[x] += weight * static_cast<double>(keys[i * width + x]);
+    }
+    for (double& sum : sums) sum /= total;
+  }
+  return out;
+}
+
+/// What paths 0 to 2 are made of.
+std::vector<std::string> block_files() {
+  return {"templates/mla_attention/common.hip", "templates/mla_attention/serial.hip",
+          "templates/mla_attention/block.hip", "templates/mla_attention/mla_attention.hip"};
+}
 
 class MlaAttention final : public Operator {
  public:
@@ -61,8 +108,12 @@ class MlaAttention final : public Operator {
   }
 
   std::vector<std::string> source_files() const override {
-    return {"templates/mla_attention/common.hip", "templates/mla_attention/serial.hip",
-            "templates/mla_attention/block.hip", "templates/mla_attention/mla_attention.hip"};
+    std::vector<std::string> files = block_files();
+    for (std::string& file : tensor_source_files()) files.push_back(std::move(file));
+    return files;
+  }
+  std::vector<std::string> kernel_files(const Config& config) const override {
+    return is_tensor_path(config) ? tensor_files(config) : block_files();
   }
   db::NamedInts constants(const Problem& problem, const Config& config) const override {
     const AttentionDims d(problem);
@@ -72,38 +123,35 @@ class MlaAttention final : public Operator {
     return constants;
   }
 
+  std::int64_t row_alignment(const Problem&, const Config& config) const override {
+    return is_tensor_path(config) ? 16 : 1;
+  }
+
   std::int64_t workspace_bytes(const Problem& problem, const Config& config) const override {
     const AttentionDims d(problem);
+    if (is_tensor_path(config)) return tensor_workspace_bytes(config, d);
     const std::int64_t parts = parameter(config, "parts");
     return parts == 1 ? 0 : 4 * parts * d.m * d.heads * (d.latent + 2);
   }
 
   std::vector<Launch> launches(const Config& config, const Call& call) const override {
     const AttentionDims d(*call.problem);
-    const View &q = call.operands[0], &cache = call.operands[1], &indices = call.operands[2], &out = call.operands[3];
+    const View &q = call.operands[0], &cache = call.operands[1], &out = call.operands[3];
+    if (is_tensor_path(config)) {
+      require_bulk_rows(q, d.type, name(), "q");
+      require_bulk_rows(cache, d.type, name(), "cache");
+      const TensorGrid grid(config, d);
+      // Stores of two columns: rows of the output begin at multiples of 4 bytes.
+      const bool pairs = vector_aligned(out, d.type, 2);
+      return tensor_launches(config, d, pack(params_of(call, d, grid.combines, grid.parts, grid.part_length, pairs)));
+    }
     const std::int64_t index_tile = parameter(config, "index_tile"), vec = parameter(config, "vec");
     const bool split = parameter(config, "parts") > 1;
     const std::int64_t part_length = ceil_div(ceil_div(d.topk, parameter(config, "parts")), index_tile) * index_tile;
     const std::int64_t parts = ceil_div(d.topk, part_length);
     const bool aligned = vector_aligned(q, d.type, vec) && vector_aligned(cache, d.type, vec);
-    const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+    const Params params = params_of(call, d, split, parts, part_length, aligned);
     const auto u32 = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    const Params params{q.data,
-                        cache.data,
-                        indices.data,
-                        out.data,
-                        split ? call.workspace : nullptr,
-                        q.row_stride,
-                        cache.row_stride,
-                        indices.row_stride,
-                        out.row_stride,
-                        i32(d.m),
-                        i32(d.heads),
-                        i32(d.topk),
-                        i32(parts),
-                        i32(part_length),
-                        static_cast<float>(call.scalars->at("scale")),
-                        aligned ? 1 : 0};
     std::vector<Launch> result;
     result.push_back({"mla_attention_main",
                       {u32(d.m * ceil_div(d.heads, parameter(config, "heads_per_block"))), u32(parts), 1},
@@ -114,17 +162,21 @@ class MlaAttention final : public Operator {
     return result;
   }
 
-  /// Different random slots for each query; some lists end early with -1, one in eight is very short, and with several
-  /// queries one has no token at all.
+  /// Different random slots for each query. Of many queries up to three have other lists: a few tokens, fewer than
+  /// wanted, none. That is few enough for times to be those of full lists.
   void fill(const Problem& problem, std::mt19937_64& random, std::span<HostTensor> tensors) const override {
     const AttentionDims d(problem);
     fill_normal(tensors[0], random);
     fill_normal(tensors[1], random);
+    const std::int64_t special = std::min<std::int64_t>(d.m / 16, 3);
     for (std::int64_t token = 0; token < d.m; ++token) {
       std::int64_t count = std::min(d.topk, d.slots);
-      if (token % 8 == 5) count = std::min<std::int64_t>(count, 3);
-      if (token % 3 == 1) count -= static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
-      if (token == 2) count = 0;
+      if (token < special) {
+        const std::int64_t counts[] = {std::min<std::int64_t>(count, 3),
+                                       count - static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)),
+                                       0};
+        count = counts[token];
+      }
       HostTensor chosen(DType::i32, count);
       fill_distinct(chosen, random, d.slots);
       for (std::int64_t i = 0; i < d.topk; ++i) tensors[2].set(token * d.topk + i, i < count ? chosen.at(i) : -1.0);
@@ -133,41 +185,20 @@ class MlaAttention final : public Operator {
 
   void reference(const Problem& problem, const Scalars& scalars, std::span<HostTensor> tensors) const override {
     const AttentionDims d(problem);
-    const double scale = scalars.at("scale");
-    std::vector<double> weights(static_cast<std::size_t>(d.topk));
-    std::vector<double> q(static_cast<std::size_t>(d.width())), sums(static_cast<std::size_t>(d.latent));
-    std::vector<std::vector<double>> keys;
-    for (std::int64_t token = 0; token < d.m; ++token) {
-      keys.clear();
+    tbb::parallel_for(std::int64_t{0}, d.m, [&](std::int64_t token) {
+      std::vector<float> keys;
       for (std::int64_t i = 0; i < d.topk; ++i) {
         const auto slot = static_cast<std::int64_t>(tensors[2].at(token * d.topk + i));
         if (slot < 0) continue;
-        std::vector<double>& key = keys.emplace_back(static_cast<std::size_t>(d.width()));
-        for (std::size_t x = 0; x < key.size(); ++x)
-          key[x] = tensors[1].at(slot * d.width() + static_cast<std::int64_t>(x));
+        const std::vector<float> key = to_floats(tensors[1], slot * d.width(), d.width());
+        keys.insert(keys.end(), key.begin(), key.end());
       }
-      for (std::int64_t head = 0; head < d.heads; ++head) {
-        const std::int64_t q_begin = (token * d.heads + head) * d.width();
-        for (std::size_t x = 0; x < q.size(); ++x) q[x] = tensors[0].at(q_begin + static_cast<std::int64_t>(x));
-        double maximum = -INFINITY, total = 0;
-        for (std::size_t i = 0; i < keys.size(); ++i) {
-          double score = 0;
-          for (std::size_t x = 0; x < q.size(); ++x) score += q[x] * keys[i][x];
-          weights[i] = scale * score;
-          maximum = std::max(maximum, weights[i]);
-        }
-        std::ranges::fill(sums, 0.0);
-        for (std::size_t i = 0; i < keys.size(); ++i) {
-          const double weight = std::exp(weights[i] - maximum);
-          total += weight;
-          for (std::size_t x = 0; x < sums.size(); ++x) sums[x] += weight * keys[i][x];
-        }
-        for (std::size_t x = 0; x < sums.size(); ++x) {
-          tensors[3].set((token * d.heads + head) * d.latent + static_cast<std::int64_t>(x),
-                         total > 0 ? sums[x] / total : 0.0);
-        }
+      const std::vector<float> q = to_floats(tensors[0], token * d.heads * d.width(), d.heads * d.width());
+      const std::vector<double> sums = attend(d, q, keys, scalars.at("scale"));
+      for (std::size_t x = 0; x < sums.size(); ++x) {
+        tensors[3].set(token * d.heads * d.latent + static_cast<std::int64_t>(x), sums[x]);
       }
-    }
+    });
   }
 
   /// Float: a score is a sum of `width` products, and its error enters the weights through exp. bf16: the matrix path
