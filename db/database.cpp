@@ -1,6 +1,7 @@
 #include "db/database.h"
 
 #include <cmath>
+#include <map>
 #include <mutex>
 
 #include "db/base/error.h"
@@ -163,7 +164,16 @@ std::vector<Trial> Database::trials_of(const Environment& environment, const Pro
   query.bind(find_environment(impl_->connection, environment), problem.op, problem.dtype, to_text(problem.dims),
              source_hash);
   std::vector<Trial> found;
-  while (query.step()) found.push_back(TrialColumns::read(query, 0));
+  std::map<std::string, std::size_t> at;  // of each configuration
+  while (query.step()) {
+    Trial trial = TrialColumns::read(query, 0);
+    const auto [place, first] = at.emplace(to_text(trial.config), found.size());
+    if (first) {
+      found.push_back(std::move(trial));
+    } else if (trial.created_at >= found[place->second].created_at) {
+      found[place->second] = std::move(trial);
+    }
+  }
   return found;
 }
 

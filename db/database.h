@@ -79,7 +79,8 @@ class Database {
   void visit_trials(const TrialFilter& filter, const std::function<void(const StoredTrial&)>& visit) const;
   std::int64_t count_trials() const;
   std::vector<OutcomeCount> outcome_counts() const;
-  /// Configurations of `problem` that already have an outcome in this environment with these sources (resume).
+  /// Configurations of `problem` that already have an outcome in this environment with these sources (resume): of each
+  /// the newest trial, in the order in which they were first tried.
   std::vector<Trial> trials_of(const Environment& environment, const Problem& problem,
                                std::string_view source_hash) const;
 

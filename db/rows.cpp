@@ -62,8 +62,10 @@ Trial TrialColumns::read(const sqlite::Statement& row, int first) {
   trial.compile_ms = row.real(first + 8);
   trial.max_error = row.real(first + 9);
   trial.resources = read_resources(row, first + 10);
-  trial.error = row.text(first + 17);
-  trial.created_at = row.text(first + 18);
+  trial.state = {row.optional_integer(first + 17), row.optional_integer(first + 18), row.optional_integer(first + 19),
+                 row.optional_integer(first + 20)};
+  trial.error = row.text(first + 21);
+  trial.created_at = row.text(first + 22);
   return trial;
 }
 
@@ -148,13 +150,15 @@ void insert_trial(sqlite::Connection& connection, const Environment& environment
   sqlite::Statement insert(
       connection,
       "INSERT INTO trials (environment_id, problem_id, configuration, source_hash, outcome, median_us, samples_us, "
-      "compile_ms, max_error, vgpr, agpr, sgpr, lds_bytes, scratch_bytes, spills, occupancy, error, created_at) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)");
+      "compile_ms, max_error, vgpr, agpr, sgpr, lds_bytes, scratch_bytes, spills, occupancy, clock_mhz, power_w, "
+      "temperature_c, throttled, error, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
+      "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)");
   const Resources& resources = trial.resources;
   insert.bind(environment_row, problem_row, to_text(trial.config), trial.source_hash, to_string(trial.outcome),
               trial.median_us, samples_to_text(trial.samples_us), trial.compile_ms, max_error, resources.vgpr,
               resources.agpr, resources.sgpr, resources.lds_bytes, resources.scratch_bytes, resources.spills,
-              resources.occupancy, trial.error, trial.created_at.empty() ? utc_now() : trial.created_at);
+              resources.occupancy, trial.state.clock_mhz, trial.state.power_w, trial.state.temperature_c,
+              trial.state.throttled, trial.error, trial.created_at.empty() ? utc_now() : trial.created_at);
   insert.run();
 }
 

@@ -151,7 +151,32 @@ CREATE INDEX trial_code_by_request ON trial_code (request_key);
 CREATE INDEX trial_code_by_hash ON trial_code (code_hash);
 )sql";
 
-constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4};
+// How the device was while a trial was timed; and a configuration that is tried again counts with its newest trial, so
+// that finalists, which are measured once more beside each other, win by that comparison.
+constexpr std::string_view version_5 = R"sql(
+ALTER TABLE trials ADD COLUMN clock_mhz INTEGER;
+ALTER TABLE trials ADD COLUMN power_w INTEGER;
+ALTER TABLE trials ADD COLUMN temperature_c INTEGER;
+ALTER TABLE trials ADD COLUMN throttled INTEGER; -- samples that were taken again
+
+DROP VIEW winners;
+CREATE VIEW winners AS
+SELECT t.id, e.id AS environment_id, p.id AS problem_id, p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.median_us,
+       t.samples_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.occupancy, t.created_at
+FROM environments e
+JOIN problems p
+JOIN sources s ON s.op = p.op
+JOIN trials t ON t.id = (SELECT b.id FROM trials b
+                         WHERE b.outcome = 'ok' AND b.environment_id = e.id AND b.problem_id = p.id
+                           AND b.source_hash = s.current_hash
+                           AND NOT EXISTS (SELECT 1 FROM trials n
+                                           WHERE n.environment_id = b.environment_id AND n.problem_id = b.problem_id
+                                             AND n.source_hash = b.source_hash AND n.configuration = b.configuration
+                                             AND (n.created_at, n.id) > (b.created_at, b.id))
+                         ORDER BY b.median_us, b.id LIMIT 1);
+)sql";
+
+constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4, version_5};
 
 [[noreturn]] void fail_newer(const sqlite::Connection& connection, int found, int known) {
   fail(ErrorKind::incompatible,

@@ -60,7 +60,18 @@ struct Resources {
   bool operator==(const Resources&) const = default;
 };
 
-/// One configuration, tried once.
+/// How the device was while the samples were taken; absent where it does not tell (CPU).
+struct DeviceState {
+  std::optional<int> clock_mhz;      ///< of the compute units, median over the samples
+  std::optional<int> power_w;        ///< of the whole board, the highest seen
+  std::optional<int> temperature_c;  ///< the highest seen
+  std::optional<int> throttled;      ///< samples that were taken again, since the clock had fallen
+
+  bool operator==(const DeviceState&) const = default;
+};
+
+/// One configuration, tried once. A configuration may be tried again (finalists are, interleaved with each other): its
+/// newest trial is the one that counts.
 struct Trial {
   Problem problem;
   Config config;
@@ -72,6 +83,7 @@ struct Trial {
   double max_error = 0;  ///< worst deviation from the reference, in units of the tolerance (1 = at the limit);
                          ///< not finite: stored as infinity
   Resources resources;
+  DeviceState state;
   std::string error;       ///< compiler log or driver text when outcome is not ok
   std::string created_at;  ///< ISO 8601 UTC; filled by Database::add_trial when empty
 };

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 
 #include "db/base/command_line.h"
@@ -16,16 +17,21 @@ namespace wavetune {
 namespace po = boost::program_options;
 namespace {
 
-using Writer = void (*)(const db::Database&, std::ostream&);
+using Writer = std::function<void(const db::Database&, std::ostream&)>;
 
-Writer writer_of(const std::string& format) {
-  if (format == "json") return db::export_json;
+Writer writer_of(const std::string& format, bool only_winners) {
+  if (format == "json") {
+    return [only_winners](const db::Database& database, std::ostream& out) {
+      db::export_json(database, out, only_winners);
+    };
+  }
+  if (only_winners) fail(ErrorKind::usage, "export: --winners belongs to --format json");
   if (format == "csv") return db::export_csv;
   fail(ErrorKind::usage, "export: --format '{}' is unknown; write json, csv or t4", format);
 }
 
 /// Writes beside the file and renames, so that a failed export leaves an earlier one alone.
-void write_to(const std::filesystem::path& path, const db::Database& database, Writer write) {
+void write_to(const std::filesystem::path& path, const db::Database& database, const Writer& write) {
   const std::filesystem::path temporary = fmt::format("{}.{}.part", path.string(), ::getpid());
   errno = 0;
   std::ofstream out(temporary, std::ios::binary);
@@ -49,6 +55,7 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
   std::string file;
   std::string format;
   std::string output;
+  bool only_winners = false;
   T4Request t4;
   po::options_description options("Options");
   auto add = options.add_options();
@@ -60,6 +67,8 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
       "file to write; - is standard output; t4: gzip when it ends in .gz, or a FOLDER/ that gets a file for each "
       "problem "
       "and device");
+  add("winners", po::bool_switch(&only_winners),
+      "json: the winners alone: a tuned set that 'wavetune serve --db' starts from");
   add("problem", po::value(&t4.problem), "t4: only this problem (gemm/bf16/k=2048,m=16,n=4096), or all of gemm/bf16");
   if (t1_meaning) add("space", po::value(&t4.space), "t4: the T1 file that 'tune --spec' was given");
   const CommandHelp help{
@@ -70,7 +79,7 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
        "wavetune export --db tune.db --format t4 --problem gemm/bf16 -o recordings/"}};
   po::variables_map values;
   if (!parse_command_line(help, options, {}, args, values)) return 0;
-  if (format == "t4") {
+  if (format == "t4" && !only_winners) {
     t4.output = output;
     const db::ValueMeaning meaning = t4.space.empty() ? db::ValueMeaning() : t1_meaning(t4.space);
     export_t4(db::Database::open(file, db::OpenMode::read_only), t4, meaning);
@@ -79,7 +88,7 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
   if (!t4.problem.empty() || !t4.space.empty()) {
     fail(ErrorKind::usage, "export: --problem and --space belong to --format t4");
   }
-  const Writer write = writer_of(format);
+  const Writer write = writer_of(format, only_winners);
   const auto database = db::Database::open(file, db::OpenMode::read_only);
   if (output == "-") {
     write(database, std::cout);
@@ -88,7 +97,8 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
     return 0;
   }
   write_to(output, database, write);
-  std::cerr << fmt::format("wrote {} trials to {}\n", database.count_trials(), output);
+  std::cerr << (only_winners ? fmt::format("wrote the winners to {}\n", output)
+                             : fmt::format("wrote {} trials to {}\n", database.count_trials(), output));
   return 0;
 }
 

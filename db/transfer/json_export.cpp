@@ -28,18 +28,28 @@ ordered_json ints_to_json(const NamedInts& values) {
   return object;
 }
 
+void put(ordered_json& object, const char* name, const std::optional<int>& value) {
+  if (value) object[name] = *value;
+}
+
 ordered_json resources_to_json(const Resources& resources) {
   ordered_json object = ordered_json::object();
-  const auto put = [&object](const char* name, const std::optional<int>& value) {
-    if (value) object[name] = *value;
-  };
-  put("vgpr", resources.vgpr);
-  put("agpr", resources.agpr);
-  put("sgpr", resources.sgpr);
-  put("lds_bytes", resources.lds_bytes);
-  put("scratch_bytes", resources.scratch_bytes);
-  put("spills", resources.spills);
-  put("occupancy", resources.occupancy);
+  put(object, "vgpr", resources.vgpr);
+  put(object, "agpr", resources.agpr);
+  put(object, "sgpr", resources.sgpr);
+  put(object, "lds_bytes", resources.lds_bytes);
+  put(object, "scratch_bytes", resources.scratch_bytes);
+  put(object, "spills", resources.spills);
+  put(object, "occupancy", resources.occupancy);
+  return object;
+}
+
+ordered_json state_to_json(const DeviceState& state) {
+  ordered_json object = ordered_json::object();
+  put(object, "clock_mhz", state.clock_mhz);
+  put(object, "power_w", state.power_w);
+  put(object, "temperature_c", state.temperature_c);
+  put(object, "throttled", state.throttled);
   return object;
 }
 
@@ -59,6 +69,7 @@ ordered_json trial_to_json(const Trial& trial, int environment) {
       {"error", trial.error},
       {"created_at", trial.created_at}};
   if (std::isfinite(trial.max_error)) object["max_error"] = trial.max_error;
+  if (trial.state != DeviceState{}) object["state"] = state_to_json(trial.state);
   return object;
 }
 
@@ -79,7 +90,7 @@ class ListWriter {
 
 }  // namespace
 
-void export_json(const Database& database, std::ostream& out) {
+void export_json(const Database& database, std::ostream& out, bool only_winners) {
   out << "{\"format\": \"wavetune-db\", \"version\": " << json_format_version << ", \"exported_at\": \"" << utc_now()
       << '"';
   std::map<Environment, int> index;
@@ -96,7 +107,9 @@ void export_json(const Database& database, std::ostream& out) {
 
   // A tune that runs meanwhile may add environments; their trials are left to the next export.
   ListWriter trials(out, "trials");
-  database.visit_trials({}, [&](const StoredTrial& stored) {
+  TrialFilter filter;
+  filter.only_winners = only_winners;
+  database.visit_trials(filter, [&](const StoredTrial& stored) {
     const auto environment = index.find(stored.environment);
     if (environment != index.end()) trials.add(trial_to_json(stored.trial, environment->second));
   });

@@ -44,13 +44,20 @@ Problem read_problem(const JsonReader& json) {
   return problem;
 }
 
+std::optional<int> read_if_there(const JsonReader& json, const char* name) {
+  const auto member = json.find(name);
+  return member ? std::optional<int>(member->small_integer()) : std::nullopt;
+}
+
 Resources read_resources(const JsonReader& json) {
-  const auto read = [&json](const char* name) -> std::optional<int> {
-    const auto member = json.find(name);
-    return member ? std::optional<int>(member->small_integer()) : std::nullopt;
-  };
+  const auto read = [&json](const char* name) { return read_if_there(json, name); };
   return {read("vgpr"),          read("agpr"),   read("sgpr"),     read("lds_bytes"),
           read("scratch_bytes"), read("spills"), read("occupancy")};
+}
+
+DeviceState read_state(const JsonReader& json) {
+  const auto read = [&json](const char* name) { return read_if_there(json, name); };
+  return {read("clock_mhz"), read("power_w"), read("temperature_c"), read("throttled")};
 }
 
 std::string read_time_stamp(const JsonReader& json) {
@@ -84,6 +91,7 @@ Trial read_trial(const JsonReader& json) {
   const JsonReader error = json.at("max_error");
   trial.max_error = error.is_null() ? std::numeric_limits<double>::infinity() : error.number();
   trial.resources = read_resources(json.at("resources"));
+  if (const auto state = json.find("state")) trial.state = read_state(*state);
   trial.error = json.at("error").text();
   trial.created_at = read_time_stamp(json.at("created_at"));
   return trial;

@@ -69,7 +69,7 @@ std::optional<db::Trial> LiveTrials::measure(const db::Config& config, Prepared&
   request.config = config;
   request.code = compiled.result.code;
   request.incumbent_us = incumbent_us;
-  request.timing = context_.options.timing;
+  request.timing = *context_.options.timing;
   std::optional<measure::MeasureResult> result = client_.measure(request, give_up);
   if (!result) return std::nullopt;
   trial.outcome = result->outcome;
@@ -77,6 +77,7 @@ std::optional<db::Trial> LiveTrials::measure(const db::Config& config, Prepared&
   trial.samples_us = std::move(result->samples_us);
   trial.max_error = result->max_error;
   trial.error = std::move(result->error);
+  trial.state = result->state;
   if (trial.resources == db::Resources{}) trial.resources = result->resources;
   return trial;
 }

@@ -24,6 +24,7 @@ void report_end(const TuneReport& report, const Reporter& reporter, const std::s
                             {"untouched", report.untouched},
                             {"trials", report.trials},
                             {"seconds", report.seconds}};
+    if (report.idle_share >= 0) event["device_idle_share"] = report.idle_share;
     for (const auto& [outcome, count] : reporter.outcomes())
       event["outcomes"][std::string(db::to_string(outcome))] = count;
     std::cout << event.dump() << std::endl;
@@ -36,12 +37,14 @@ void report_end(const TuneReport& report, const Reporter& reporter, const std::s
     fmt::print(stderr, "nothing to do: {} of {} shapes are finished{}\n", report.finished, report.shapes,
                report.finished < report.shapes ? ", and the budget is spent; give a larger --budget to go on" : "");
   } else {
-    fmt::print(stderr, "{} trials in {} ({:.0f} a minute{}); {} of {} shapes are finished{}\n", report.trials,
-               short_duration(report.seconds), 60.0 * static_cast<double>(report.trials) / report.seconds,
-               failures_text(reporter), report.finished, report.shapes,
-               report.untouched > 0
-                   ? fmt::format(", {} were not reached; give a larger --budget to go on", report.untouched)
-                   : "");
+    fmt::print(
+        stderr, "{} trials in {} ({:.0f} a minute{}{}); {} of {} shapes are finished{}\n", report.trials,
+        short_duration(report.seconds), 60.0 * static_cast<double>(report.trials) / report.seconds,
+        failures_text(reporter),
+        report.idle_share >= 0 ? fmt::format(", the device idle for {:.0f}% of it", 100 * report.idle_share) : "",
+        report.finished, report.shapes,
+        report.untouched > 0 ? fmt::format(", {} were not reached; give a larger --budget to go on", report.untouched)
+                             : "");
   }
 }
 

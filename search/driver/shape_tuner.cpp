@@ -6,6 +6,7 @@
 
 #include "db/base/error.h"
 #include "search/driver/compile_request.h"
+#include "search/driver/finalists.h"
 #include "search/driver/live_trials.h"
 #include "search/driver/roofline.h"
 #include "search/predict/predict_config.h"
@@ -53,12 +54,26 @@ std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask
 // Proposals in flight on a GPU: at most this part of a shape's trials, so that the strategy learns between them even
 // where there are more compile workers than trials.
 constexpr int learning_steps = 4;
+// Results are told in order, so one slow compile holds up all behind it: with many trials to come the workers get more
+// to go on with.
+constexpr int many_trials = 256, deep = 4;
 
 /// Two for each compile worker: enough to keep them busy. On a node with several devices each has its part of them.
 int pipeline_depth(const TuneContext& context, const Slice& slice) {
   const int workers = std::max(1, 2 * context.compiler.workers() / std::max(1, slice.devices));
   if (context.provider.kind() == hip::ProviderKind::cpu) return std::max(2, workers);
-  return std::max(2, std::min(workers, slice.expected_trials / learning_steps));
+  const int most = slice.expected_trials >= many_trials ? deep * workers : workers;
+  return std::max(2, std::min(most, slice.expected_trials / learning_steps));
+}
+
+std::vector<db::Trial> newest_trials(const TuneContext& context, const TuneTask& task) {
+  return context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op));
+}
+
+void keep_best(ShapeState& state, const db::Trial& trial) {
+  if (trial.outcome != db::Outcome::ok || (state.best_us > 0 && trial.median_us >= state.best_us)) return;
+  state.best_us = trial.median_us;
+  state.best = trial.config;
 }
 
 /// The ends of one pipeline: the strategy proposes, the database keeps, the strategy learns.
@@ -84,10 +99,7 @@ class ShapeRun {
       };
     }
     strategy_ = make_strategy(context.options.strategy, space_, options);
-    for (const db::Trial& trial :
-         context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op))) {
-      learn(trial, 0);  // paid for by an earlier slice
-    }
+    for (const db::Trial& trial : newest_trials(context, task)) learn(trial, 0);  // paid for by an earlier slice
     state_.new_trials = 0;
   }
 
@@ -112,10 +124,7 @@ class ShapeRun {
       strategy_->tell(*point, {ok ? std::optional<double>(trial.median_us) : std::nullopt, cost_s});
     ++state_.trials;
     ++state_.new_trials;
-    if (ok && (state_.best_us <= 0 || trial.median_us < state_.best_us)) {
-      state_.best_us = trial.median_us;
-      state_.best = trial.config;
-    }
+    keep_best(state_, trial);
   }
 
   const TuneContext& context_;
@@ -131,14 +140,11 @@ class ShapeRun {
 ShapeState shape_state(const TuneContext& context, const TuneTask& task) {
   ShapeState state;
   std::vector<std::string> tried;
-  for (const db::Trial& trial :
-       context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op))) {
-    ++state.trials;
+  for (const db::Trial& trial : newest_trials(context, task)) {
+    keep_best(state, trial);
     tried.push_back(db::to_text(trial.config));
-    if (trial.outcome != db::Outcome::ok || (state.best_us > 0 && trial.median_us >= state.best_us)) continue;
-    state.best_us = trial.median_us;
-    state.best = trial.config;
   }
+  state.trials = static_cast<int>(tried.size());
   state.finished = state.trials >= context.options.trials;
   if (state.finished || tried.empty()) return state;
   // Also finished when every configuration of a small space was tried.
@@ -177,6 +183,15 @@ ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure:
   const PipelineReport report = run_pipeline(
       maker, device, options,
       {[&] { return run.propose(); }, [&](const db::Trial& trial, double cost_s) { run.told(trial, cost_s); }});
+  const int new_trials = state.new_trials;
+  if (new_trials > 0) {
+    decide_finalists(
+        context, task, client, device, slice,
+        context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op)));
+    // What they are known for now.
+    state = shape_state(context, task);
+    state.new_trials = new_trials;
+  }
   state.finished = report.exhausted || state.trials >= cap;
   return state;
 }

@@ -41,6 +41,9 @@ const CommandHelp help = {
      "wavetune tune --model glm-5.2 --db tuning.db --device cpu:8 --tp 8 --op gemm,grouped_gemm --trials 16",
      "wavetune tune --offline --arch gfx950 --model glm-5.2 --tp 4,8 --db tuning.db --budget 1h",
      "wavetune tune --offline --model glm-5.2 --tp 4 --expert-format mxfp4 --dense-format fp8_token --db tuning.db",
+     "wavetune tune --offline --arch sm_90a --model glm-5.2 --tp 4,8 --decode-batches 1,2,4,8,16,32,64 --db tuning.db",
+     "wavetune tune --model glm-5.2 --tp 4,8 --node-devices 8 --device cuda:1 --dense-format bf16,fp8_token --db "
+     "tuning.db",
      "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json",
      "wavetune tune --spec matmul.json --db tuning.db --device hip --budget 5m"}};
 
@@ -101,7 +104,7 @@ int tune_command(const std::vector<std::string>& arguments) {
   const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
   const auto provider = hip::load_provider(hip::parse_device_spec(tuning.device));
   const WorkloadChoice choice = read_workload_options(values, config, provider->kind());
-  const int devices = static_cast<int>(provider->devices().size());
+  const int devices = devices_of(choice, *provider);
   const std::vector<CandidateLayout> layouts = candidate_layouts(config, devices, choice.tp, choice.workload);
   db::Database database = db::Database::open(values["db"].as<std::string>(), db::OpenMode::create);
 
@@ -124,9 +127,15 @@ int tune_command(const std::vector<std::string>& arguments) {
   if (!reporter.json()) std::cout << tuner.summary(tasks, shown_shapes) << "\n";
   LayoutInput input{&config, devices, provider->devices().front().memory_bytes, choice.objective, choice.workload};
   const CostTable costs(database, tuner.environment(), peak);
-  const db::Layout layout = choose_layout(input, layouts, costs);
-  database.put_layout(tuner.environment(), layout);
-  std::cout << (reporter.json() ? layout_event(layout) : layout_text(layout)) << std::flush;
+  try {
+    const db::Layout layout = choose_layout(input, layouts, costs);
+    database.put_layout(tuner.environment(), layout);
+    std::cout << (reporter.json() ? layout_event(layout) : layout_text(layout)) << std::flush;
+  } catch (const Error& error) {
+    // Operators can be tuned on one device of a kind of which the model needs more, or in another format.
+    if (choice.node_devices == 0) throw;
+    reporter.warning(fmt::format("no layout is chosen: {}", error.what()));
+  }
   return 0;
 }
 

@@ -6,10 +6,12 @@
 #include <set>
 #include <utility>
 
+#include "db/base/error.h"
 #include "search/driver/device_peaks.h"
 #include "search/driver/shape_tuner.h"
 #include "search/driver/summary.h"
 #include "search/driver/tuner_run.h"
+#include "search/measure/device_checks.h"
 
 namespace wavetune::search {
 
@@ -23,6 +25,7 @@ Tuner::Tuner(TunerOptions options, db::Database& database, const hip::Provider& 
         if (compile.worker_executable.empty()) compile.worker_executable = options_.worker_executable;
         return compile;
       }()) {
+  if (!options_.timing) options_.timing = measure::default_timing(provider.kind());
   if (!options_.kernel_source) options_.kernel_source = templates::kernel_source;
   if (!options_.source_hash) {
     options_.source_hash = [hashes = std::make_shared<std::map<std::string, std::string, std::less<>>>(),
@@ -47,6 +50,19 @@ const measure::DevicePeak& Tuner::peak() {
         device_peaks(provider_, options_.device, compiler_, client, options_.compile.cache_directory));
   }
   return *peak_;
+}
+
+/// The host looks at the operands of the CPU's kernels: they are in its own memory.
+void Tuner::prepare_checks() {
+  if (options_.checks || provider_.kind() == hip::ProviderKind::cpu) return;
+  const jit::CompileResult compiled =
+      compiler_.compile({options_.device, provider_.prelude() + measure::device_checks_source(),
+                         provider_.compile_options(provider_.devices().front())});
+  if (compiled.outcome != db::Outcome::ok) {
+    fail(ErrorKind::device, "cannot compile the kernels that check operands ({}): {}", db::to_string(compiled.outcome),
+         compiled.log);
+  }
+  options_.checks = std::make_shared<const std::vector<std::byte>>(compiled.code);
 }
 
 std::string Tuner::summary(const std::vector<TuneTask>& tasks, std::size_t most) {
@@ -74,6 +90,7 @@ TuneReport Tuner::run(std::vector<TuneTask> tasks, Reporter& reporter) {
       if (task != keys.end() && task->second == stored.trial.source_hash) created.push_back(stored.trial.created_at);
     });
   }
+  prepare_checks();
   const TuneContext context{options_, database_, provider_, environment_, compiler_, peak(), reporter};
   return run_tasks(context, std::move(tasks), Budget(options_.budget_s, spent_seconds(created), begin_));
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,11 @@ struct TunerOptions {
   int trials = 32;                      ///< a shape is finished when it has so many, or its space is exhausted
   int floor_trials = 4;                 ///< every shape gets these first, whatever its weight
   std::uint64_t seed = 1;
-  std::string strategy{default_strategy};  ///< one of strategy_names()
-  measure::TimingLimits timing;
-  std::chrono::milliseconds run_timeout{20'000};
+  std::string strategy{default_strategy};         ///< one of strategy_names()
+  std::optional<measure::TimingLimits> timing;    ///< nothing: what suits the device (default_timing)
+  std::chrono::milliseconds run_timeout{20'000};  ///< of one configuration; half of it on a GPU
   jit::CompileOptions compile;
+  std::shared_ptr<const std::vector<std::byte>> checks;     ///< measure::device_checks_source(), filled by the tuner
   std::shared_ptr<const measure::ExternalKernel> external;  ///< the kernel of the tasks that this build does not have
   std::filesystem::path worker_executable;                  ///< of compile and measure workers; empty: this executable
 
@@ -44,6 +46,9 @@ struct TuneReport {
   int untouched = 0;        ///< shapes that the budget did not reach
   std::int64_t trials = 0;  ///< made in this run
   double seconds = 0;
+  /// Of the devices' time from the first measurement to the last, the part in which they had nothing to do; negative
+  /// when nothing was measured.
+  double idle_share = -1;
 };
 
 class Tuner {
@@ -65,6 +70,8 @@ class Tuner {
   std::string summary(const std::vector<TuneTask>& tasks, std::size_t most);
 
  private:
+  void prepare_checks();
+
   TunerOptions options_;
   db::Database& database_;
   const hip::Provider& provider_;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -142,6 +144,7 @@ class Run {
         measure::MeasureClient client = make_client(device);
         while (const std::optional<Turn> turn = next_turn(scheduler, failure))
           tune(*turn, scheduler, client, device_thread);
+        add_occupation(client.occupation());
       } catch (...) {
         const std::lock_guard lock(mutex_);
         failure = std::current_exception();
@@ -222,13 +225,43 @@ class Run {
     return turn;
   }
 
+  /// The data of shapes that come next is made while this one is measured: the heaviest that nothing is known of yet.
+  /// On the CPU it would disturb the measurements.
+  std::future<void> prepare_ahead(std::size_t chosen, measure::MeasureClient& client, DeviceThread& device) {
+    if (context_.provider.kind() == hip::ProviderKind::cpu) return {};
+    constexpr int shapes_ahead = 2;
+    std::vector<db::Problem> next;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto at = list_.begin(); at != list_.end() && static_cast<int>(next.size()) < shapes_ahead * devices_;
+           ++at) {
+        if (*at != chosen && !closed(*at) && states_[*at].trials == 0) next.push_back(tasks_[*at].problem);
+      }
+    }
+    const auto begun = std::make_shared<std::promise<void>>();
+    device.post([next = std::move(next), begun, &client, this, chosen] {
+      try {
+        // The one that is measured now comes first.
+        client.prepare_ahead(tasks_[chosen].problem);
+        for (const db::Problem& problem : next) client.prepare_ahead(problem);
+      } catch (const Error&) {
+        // It shows again when the shape has its turn.
+      }
+      begun->set_value();
+    });
+    return begun->get_future();
+  }
+
   measure::MeasureClient make_client(int device) const {
     measure::MeasureClientOptions options;
     options.device = context_.options.device;
     options.index = device;
     options.external = context_.options.external;
+    options.checks = context_.options.checks;
     options.worker_executable = context_.options.worker_executable;
     options.run_timeout = context_.options.run_timeout;
+    // The CPU's kernels are slow where a GPU's can only hang.
+    if (context_.provider.kind() != hip::ProviderKind::cpu) options.run_timeout /= 2;
     return measure::MeasureClient(std::move(options));
   }
 
@@ -244,6 +277,7 @@ class Run {
       return !turn.turn.floor && trials > before && used_s() >= turn.slice_s;
     };
     ShapeState state = states_[index];
+    const std::future<void> ahead = prepare_ahead(index, client, device);
     try {
       state = tune_shape(context_, task, client, device, slice);
       keep_winner_code(context_, task);
@@ -256,6 +290,7 @@ class Run {
       state.new_trials = state.trials - before;
       state.finished = true;
     }
+    if (ahead.valid()) ahead.wait();
     const std::lock_guard lock(mutex_);
     made_ += state.new_trials;
     states_[index] = state;
@@ -303,6 +338,12 @@ class Run {
                              db::to_text(state.best)});
   }
 
+  void add_occupation(const measure::MeasureClient::Occupation& occupation) {
+    const std::lock_guard lock(mutex_);
+    occupation_.wall_s += occupation.wall_s;
+    occupation_.busy_s += occupation.busy_s;
+  }
+
   TuneReport summary() const {
     TuneReport report;
     report.interrupted = InterruptGuard::requested();
@@ -312,6 +353,7 @@ class Run {
       report.untouched += state.trials == 0 && !state.finished ? 1 : 0;
     }
     report.trials = made_;
+    if (occupation_.wall_s > 0) report.idle_share = std::clamp(1 - occupation_.busy_s / occupation_.wall_s, 0.0, 1.0);
     report.seconds = std::chrono::duration<double>(Budget::Clock::now() - begin_).count();
     return report;
   }
@@ -327,6 +369,7 @@ class Run {
   std::set<std::size_t> compiled_ahead_;
   int devices_ = 1;  ///< that work on them side by side
   std::int64_t made_ = 0;
+  measure::MeasureClient::Occupation occupation_;  ///< of all devices together
   std::condition_variable turn_over_;
   double reserved_s_ = 0;  ///< for tasks that come after those of list_
   std::atomic<std::int64_t> interrupted_at_ = 0;

@@ -9,10 +9,11 @@
 
 namespace wavetune::search {
 
-/// Number formats of the linear layers, as dtype texts of the gemm operator; empty: as the model says.
+/// Number formats of the linear layers, as dtype texts of the gemm operator; an empty text: as the model says. Several:
+/// tasks are made for each of them. Never no text at all.
 struct WeightFormats {
-  std::string dense;    ///< attention projections and dense MLPs
-  std::string experts;  ///< routed and shared experts
+  std::vector<std::string> dense{""};    ///< attention projections and dense MLPs
+  std::vector<std::string> experts{""};  ///< routed and shared experts
 };
 
 void add_weight_format_options(boost::program_options::options_description& options);

@@ -43,7 +43,7 @@ int layout_command(const std::vector<std::string>& arguments) {
   const auto device = values["device"].as<std::string>();
   const auto provider = hip::load_provider(hip::parse_device_spec(device));
   const WorkloadChoice choice = read_workload_options(values, config, provider->kind());
-  const int devices = static_cast<int>(provider->devices().size());
+  const int devices = devices_of(choice, *provider);
   const db::Environment environment = hip::environment_of(*provider, provider->devices().front());
 
   std::optional<db::Layout> layout;

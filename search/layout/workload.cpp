@@ -30,12 +30,20 @@ model::StepShape prefill_step(const Workload& workload) {
 }
 
 std::vector<model::StepShape> tuned_steps(const Workload& workload, const std::vector<int>& dp_degrees) {
-  std::set<int> batches = {1};
-  for (int batch = 2; batch <= workload.concurrency; batch *= 2) batches.insert(batch);
+  std::set<int> batches(workload.decode_batches.begin(), workload.decode_batches.end());
+  if (batches.empty()) {
+    for (int batch = 1; batch <= workload.concurrency; batch *= 2) batches.insert(batch);
+  }
   for (int dp : dp_degrees) batches.insert(decode_batch(workload, dp));
   std::vector<model::StepShape> steps;
   for (int batch : batches) steps.push_back(decode_step(workload, batch));
-  steps.push_back(prefill_step(workload));
+  std::set<std::int64_t> chunks(workload.more_prefill_tokens.begin(), workload.more_prefill_tokens.end());
+  chunks.insert(workload.prefill_tokens);
+  for (const std::int64_t tokens : chunks) {
+    model::StepShape chunk = prefill_step(workload);
+    chunk.tokens = tokens;
+    steps.push_back(chunk);
+  }
   return steps;
 }
 

@@ -31,8 +31,14 @@ void add_workload_options(po::options_description& options) {
       "objective", po::value<std::string>()->default_value("throughput"),
       "what the layout is chosen for: throughput or latency")(
       "concurrency", po::value<std::int64_t>(), "sequences decoded at the same time on the node (default 32)")(
-      "prefill-tokens", po::value<std::int64_t>(), "tokens of a prefill chunk (default 256)")(
-      "context", po::value<std::int64_t>(), "context of a typical step in tokens (default 4096, on cpu 512)")(
+      "decode-batches", po::value<std::string>(),
+      "batches that decode steps are tuned at, e.g. 1,2,4,6,8 (default: powers of two up to the concurrency)")(
+      "prefill-tokens", po::value<std::string>(),
+      "tokens of a prefill chunk (default 256); of a list, e.g. 1024,4096, all are tuned and the first is served")(
+      "node-devices", po::value<int>()->default_value(0),
+      "devices of the node that is tuned for, when fewer are here: its TP degrees are tuned on those (default: as many "
+      "as are here)")("context", po::value<std::int64_t>(),
+                      "context of a typical step in tokens (default 4096, on cpu 512)")(
       "max-context", po::value<std::int64_t>(),
       "longest sequence that will be served (default: the model's limit, at most 8192)");
 }
@@ -42,7 +48,20 @@ WorkloadChoice read_workload_options(const po::variables_map& values, const mode
   WorkloadChoice choice;
   Workload& workload = choice.workload;
   workload.concurrency = static_cast<int>(std::min<std::int64_t>(positive(values, "concurrency", 32), 65536));
-  workload.prefill_tokens = positive(values, "prefill-tokens", 256);
+  if (values.count("decode-batches") != 0) {
+    workload.decode_batches = parse_int_list(values["decode-batches"].as<std::string>(), "--decode-batches");
+    const int largest = *std::ranges::max_element(workload.decode_batches);
+    if (values.count("concurrency") == 0) workload.concurrency = largest;
+    if (largest > workload.concurrency) {
+      fail(ErrorKind::usage, "--decode-batches {} is more than the {} sequences of --concurrency", largest,
+           workload.concurrency);
+    }
+  }
+  if (values.count("prefill-tokens") != 0) {
+    const std::vector<int> tokens = parse_int_list(values["prefill-tokens"].as<std::string>(), "--prefill-tokens");
+    workload.prefill_tokens = tokens.front();
+    workload.more_prefill_tokens.assign(tokens.begin() + 1, tokens.end());
+  }
   const std::int64_t limit = config.max_position_embeddings > 0 ? config.max_position_embeddings : serve_max_context;
   workload.max_context = positive(values, "max-context", std::min(limit, serve_max_context));
   if (workload.max_context > limit) {
@@ -55,7 +74,9 @@ WorkloadChoice read_workload_options(const po::variables_map& values, const mode
   if (!objective)
     fail(ErrorKind::usage, "--objective '{}' is not throughput or latency", values["objective"].as<std::string>());
   choice.objective = *objective;
-  for (const char* name : {"tp", "concurrency", "prefill-tokens", "context", "max-context"})
+  choice.node_devices = values["node-devices"].as<int>();
+  if (choice.node_devices < 0) fail(ErrorKind::usage, "--node-devices {} is negative", choice.node_devices);
+  for (const char* name : {"tp", "concurrency", "decode-batches", "prefill-tokens", "context", "max-context"})
     choice.given |= values.count(name) != 0;
   return choice;
 }

@@ -12,15 +12,21 @@
 
 namespace wavetune::search {
 
-/// --concurrency, --prefill-tokens, --context, --max-context, --tp, --objective.
+/// --concurrency, --decode-batches, --prefill-tokens, --context, --max-context, --tp, --objective, --node-devices.
 void add_workload_options(boost::program_options::options_description& options);
 
 struct WorkloadChoice {
   Workload workload;
   std::vector<int> tp;  ///< empty: all
   db::Objective objective = db::Objective::throughput;
-  bool given = false;  ///< any of the options other than --objective was given
+  int node_devices = 0;  ///< 0: as many as are shown
+  bool given = false;    ///< any of the options other than --objective was given
 };
+
+/// Devices that layouts are made for.
+inline int devices_of(const WorkloadChoice& choice, const hip::Provider& provider) {
+  return choice.node_devices > 0 ? choice.node_devices : static_cast<int>(provider.devices().size());
+}
 
 /// Fills in what was not given from the model and the kind of device. Throws Error usage naming the option.
 WorkloadChoice read_workload_options(const boost::program_options::variables_map& values,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,7 +11,7 @@
 
 #include "db/trial.h"
 #include "runtime/hip/provider.h"
-#include "search/measure/prepared_problem.h"
+#include "search/measure/operand_pool.h"
 
 namespace wavetune::measure {
 
@@ -24,31 +25,32 @@ class Candidate {
   /// What the driver says of the loaded functions.
   virtual db::Resources resources() const = 0;
 
-  /// Inputs as prepared, outputs poisoned, guard bands in place.
-  virtual void reset() = 0;
-  /// Gives the device one run of all launches; does not wait.
+  /// Gives the device one run of all launches, over poisoned outputs; does not wait.
   virtual void enqueue() = 0;
   virtual void wait() = 0;
-  /// `count` runs back to back; microseconds of all together, on the device's clock.
-  virtual double timed(int count) = 0;
 
-  /// All operands, once for each place where the result exists (each rank of a collective).
-  virtual std::vector<std::vector<templates::HostTensor>> results() const = 0;
-  virtual std::optional<std::string> broken_guard() const = 0;
+  /// Sets of operands that runs walk through in turn: a number of runs at a time that this divides begins with the
+  /// first.
+  virtual int sets() const { return 1; }
+  /// Gives the device `count` runs back to back; does not wait.
+  virtual void begin_timed(int count) = 0;
+  /// Waits for them; microseconds of all together, on the device's clock.
+  virtual double end_timed() = 0;
+  double timed(int count) {
+    begin_timed(count);
+    return end_timed();
+  }
+
+  /// What the runs so far changed that they must not (OperandPool::damage), or nothing.
+  virtual std::optional<std::string> damage() = 0;
+  /// Outputs and inouts, once for each place where the result exists (each rank of a collective); inputs are empty.
+  virtual std::vector<std::vector<templates::HostTensor>> results() = 0;
 };
 
-struct CandidateOptions {
-  int device = 0;
-  bool guards = true;
-  /// Sets of operands that launches walk through in turn, so that all of them together are at least this large and a
-  /// cache does not keep the weights from one launch to the next. 0: one set.
-  std::size_t rotate_bytes = 0;
-};
-
-/// On one device.
-std::unique_ptr<Candidate> load_candidate(const hip::Provider& provider, const PreparedProblem& prepared,
-                                          const db::Config& config, std::span<const std::byte> code,
-                                          const CandidateOptions& options);
+/// On pool.device(), over the pool's operands, which must be arranged for `config` (OperandPool::arrange_for) and stay
+/// so. `pool` must outlive it.
+std::unique_ptr<Candidate> load_candidate(const hip::Provider& provider, OperandPool& pool, const db::Config& config,
+                                          std::span<const std::byte> code);
 
 /// `all_reduce` as it is served: rank r's partial result and output on device r, all ranks launch after a meeting of
 /// their streams. Needs as many devices as the problem has ranks.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -44,7 +45,10 @@ class CollectiveCandidate : public Candidate {
       use(rank);
       partials_.push_back(members_[static_cast<std::size_t>(rank)].set->data(static_cast<std::size_t>(rank)));
     }
-    for (int rank = 0; rank < ranks_; ++rank) load_launches(rank, config);
+    for (int rank = 0; rank < ranks_; ++rank) {
+      load_launches(rank, config);
+      members_[static_cast<std::size_t>(rank)].set->reset(prepared_.inputs);
+    }
   }
 
   std::optional<std::string> over_limits() const override {
@@ -53,13 +57,6 @@ class CollectiveCandidate : public Candidate {
   db::Resources resources() const override {
     if (provider_.kind() == hip::ProviderKind::cpu) return {};
     return members_.front().launches->resources();
-  }
-
-  void reset() override {
-    for (int rank = 0; rank < ranks_; ++rank) {
-      use(rank);
-      members_[static_cast<std::size_t>(rank)].set->reset(prepared_.inputs);
-    }
   }
 
   void enqueue() override {
@@ -79,28 +76,42 @@ class CollectiveCandidate : public Candidate {
     }
   }
 
-  double timed(int count) override {
+  void begin_timed(int count) override {
     // Events of different devices cannot be subtracted, so this is the host's clock around the whole group; the
     // launches of one sample are many enough to hide its one synchronisation.
-    const auto start = std::chrono::steady_clock::now();
+    begin_ = std::chrono::steady_clock::now();
     for (int i = 0; i < count; ++i) enqueue();
-    wait();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
   }
 
-  std::vector<std::vector<templates::HostTensor>> results() const override {
+  double end_timed() override {
+    wait();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+  std::vector<std::vector<templates::HostTensor>> results() override {
     std::vector<std::vector<templates::HostTensor>> all;
     for (int rank = 0; rank < ranks_; ++rank) {
       use(rank);
       all.push_back(members_[static_cast<std::size_t>(rank)].set->download());
+      for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {
+        if (prepared_.specs[i].role == templates::Role::input) all.back()[i] = {};
+      }
     }
     return all;
   }
 
-  std::optional<std::string> broken_guard() const override {
+  std::optional<std::string> damage() override {
+    wait();
     for (int rank = 0; rank < ranks_; ++rank) {
       use(rank);
-      if (auto broken = members_[static_cast<std::size_t>(rank)].set->broken_guard()) return broken;
+      const OperandSet& set = *members_[static_cast<std::size_t>(rank)].set;
+      if (auto broken = set.broken_guard()) return broken;
+      const std::vector<templates::HostTensor> now = set.download();
+      for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {
+        if (prepared_.specs[i].role == templates::Role::input &&
+            !std::ranges::equal(now[i].bytes(), prepared_.inputs[i].bytes()))
+          return "it wrote to its input '" + prepared_.specs[i].name + "'";
+      }
     }
     return std::nullopt;
   }
@@ -128,6 +139,7 @@ class CollectiveCandidate : public Candidate {
   std::size_t partial_bytes_ = 0;
   std::vector<void*> partials_;  ///< rank r's own partial result
   std::unique_ptr<comm::Communicator> communicator_;
+  std::chrono::steady_clock::time_point begin_{};  ///< of the runs being timed
 };
 
 }  // namespace

@@ -5,38 +5,32 @@
 #include "db/base/error.h"
 #include "search/measure/candidate.h"
 #include "search/measure/loaded_launches.h"
-#include "search/measure/operand_set.h"
 
 namespace wavetune::measure {
 namespace {
 
-// More sets than this cost memory and bring nothing: the largest cache (256 MB) is passed by then for any operand that
-// matters.
-constexpr std::size_t most_sets = 16;
-
 class DeviceCandidate : public Candidate {
  public:
-  DeviceCandidate(const hip::Provider& provider, const PreparedProblem& prepared, const db::Config& config,
-                  std::span<const std::byte> code, const CandidateOptions& options)
+  DeviceCandidate(const hip::Provider& provider, OperandPool& pool, const db::Config& config,
+                  std::span<const std::byte> code)
       : provider_(provider),
         api_(provider.api()),
-        prepared_(prepared),
-        device_(options.device),
+        pool_(pool),
         stream_((use_device(), hip::make_stream(api_))),
         begin_(hip::make_event(api_)),
         end_(hip::make_event(api_)),
         module_(hip::load_module(api_, code)) {
-    arrange_inputs(config);
-    const std::int64_t workspace = prepared.op->workspace_bytes(prepared.problem, config);
-    add_set(config, workspace, options.guards);
-    const std::size_t bytes = std::max<std::size_t>(1, sets_.front()->bytes());
-    const std::size_t wanted = std::clamp<std::size_t>((options.rotate_bytes + bytes - 1) / bytes, 1, most_sets);
-    while (sets_.size() < wanted) add_set(config, workspace, options.guards);
+    const PreparedProblem& prepared = pool.prepared();
+    for (std::size_t set = 0; set < pool.sets(); ++set) {
+      const std::vector<templates::View> views = pool.views(set);
+      const templates::Call call{&prepared.problem, views, &prepared.scalars, pool.workspace()};
+      launches_.emplace_back(api_, module_, prepared.op->launches(config, call));
+    }
   }
 
   std::optional<std::string> over_limits() const override {
     return measure::over_limits(launches_.front().launches(),
-                                provider_.devices()[static_cast<std::size_t>(device_)].limits);
+                                provider_.devices()[static_cast<std::size_t>(pool_.device())].limits);
   }
 
   db::Resources resources() const override {
@@ -45,103 +39,79 @@ class DeviceCandidate : public Candidate {
     return launches_.front().resources();
   }
 
-  void reset() override {
-    for (const auto& set : sets_) set->reset(arranged_.empty() ? prepared_.inputs : arranged_);
-  }
   void enqueue() override { launches_.front().enqueue(stream_.get()); }
   void wait() override {
     hip::check(api_, api_.hipStreamSynchronize(stream_.get()), "hipStreamSynchronize after the kernel");
   }
 
-  double timed(int count) override {
-    const hip::GraphExec* graph = count > 1 ? graph_of(count) : nullptr;
+  int sets() const override { return static_cast<int>(launches_.size()); }
+
+  void begin_timed(int count) override {
+    // Samples of fewer runs than there are sets begin where the last one ended.
+    const int first = count < sets() ? next_set_ : 0;
+    next_set_ = first + count < sets() ? first + count : 0;
+    const hip::GraphExec* graph = count > 1 ? graph_of(first, count) : nullptr;
     hip::check(api_, api_.hipEventRecord(begin_.get(), stream_.get()), "hipEventRecord");
     if (graph != nullptr) {
       hip::check(api_, api_.hipGraphLaunch(graph->get(), stream_.get()), "hipGraphLaunch");
     } else {
-      enqueue_many(count);
+      enqueue_many(first, count);
     }
     hip::check(api_, api_.hipEventRecord(end_.get(), stream_.get()), "hipEventRecord");
+  }
+
+  double end_timed() override {
     hip::check(api_, api_.hipEventSynchronize(end_.get()), "hipEventSynchronize after the kernel");
     float milliseconds = 0;
     hip::check(api_, api_.hipEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "hipEventElapsedTime");
     return static_cast<double>(milliseconds) * 1e3;
   }
 
-  std::vector<std::vector<templates::HostTensor>> results() const override { return {sets_.front()->download()}; }
-
-  std::optional<std::string> broken_guard() const override {
-    for (const auto& set : sets_) {
-      if (auto broken = set->broken_guard()) return broken;
-    }
-    return std::nullopt;
-  }
+  std::optional<std::string> damage() override { return pool_.damage(stream_.get()); }
+  std::vector<std::vector<templates::HostTensor>> results() override { return {pool_.results()}; }
 
  private:
-  void use_device() { hip::check(api_, api_.hipSetDevice(device_), "hipSetDevice"); }
+  void use_device() { hip::check(api_, api_.hipSetDevice(pool_.device()), "hipSetDevice"); }
 
-  void add_set(const db::Config& config, std::int64_t workspace, bool guards) {
-    sets_.push_back(std::make_unique<OperandSet>(api_, specs_, workspace, guards));
-    const std::vector<templates::View> views = sets_.back()->views();
-    const templates::Call call{&prepared_.problem, views, &prepared_.scalars, sets_.back()->workspace()};
-    launches_.emplace_back(api_, module_, prepared_.op->launches(config, call));
+  void enqueue_many(int first, int count) {
+    for (int i = first; i < first + count; ++i)
+      launches_[static_cast<std::size_t>(i) % launches_.size()].enqueue(stream_.get());
   }
 
-  /// Inputs in the order that `config` reads them in; nothing is copied when all are rows.
-  void arrange_inputs(const db::Config& config) {
-    const templates::Operator& op = *prepared_.op;
-    specs_ = templates::arranged_operands(op, prepared_.problem, config);
-    const auto order = [&](std::size_t i) { return op.arrangement(prepared_.problem, config, i); };
-    bool all_rows = true;
-    for (std::size_t i = 0; i < specs_.size(); ++i) all_rows &= order(i) == templates::Arrangement::rows;
-    if (all_rows) return;
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      arranged_.push_back(templates::arrange(prepared_.specs[i], order(i), prepared_.inputs[i]));
-    }
-  }
-
-  void enqueue_many(int count) {
-    for (int i = 0; i < count; ++i) launches_[static_cast<std::size_t>(i) % launches_.size()].enqueue(stream_.get());
-  }
-
-  /// `count` runs as a graph, as the engine replays them; nothing when the driver does not capture.
-  const hip::GraphExec* graph_of(int count) {
+  /// `count` runs from set `first` on as a graph, as the engine replays them; nothing when the driver does not capture.
+  const hip::GraphExec* graph_of(int first, int count) {
     if (!graphs_work_) return nullptr;
-    if (const auto found = graphs_.find(count); found != graphs_.end()) return &found->second;
+    if (const auto found = graphs_.find({first, count}); found != graphs_.end()) return &found->second;
     if (api_.hipStreamBeginCapture(stream_.get(), hipStreamCaptureModeThreadLocal) != hipSuccess) {
       graphs_work_ = false;
       return nullptr;
     }
-    enqueue_many(count);
+    enqueue_many(first, count);
     hipGraph_t raw = nullptr;
     hip::check(api_, api_.hipStreamEndCapture(stream_.get(), &raw), "hipStreamEndCapture");
     const hip::Graph graph(api_, raw);
     hipGraphExec_t executable = nullptr;
     hip::check(api_, api_.hipGraphInstantiate(&executable, graph.get(), nullptr, nullptr, 0), "hipGraphInstantiate");
-    return &graphs_.emplace(count, hip::GraphExec(api_, executable)).first->second;
+    return &graphs_.emplace(std::pair{first, count}, hip::GraphExec(api_, executable)).first->second;
   }
 
   const hip::Provider& provider_;
   const hip::Api& api_;
-  const PreparedProblem& prepared_;
-  int device_;
+  OperandPool& pool_;
   hip::Stream stream_;
   hip::Event begin_, end_;
   hip::Module module_;
-  std::vector<templates::OperandSpec> specs_;
-  std::vector<templates::HostTensor> arranged_;  ///< empty: prepared_.inputs as they are
-  std::vector<std::unique_ptr<OperandSet>> sets_;
   std::vector<LoadedLaunches> launches_;  ///< one a set
+  int next_set_ = 0;
   bool graphs_work_ = true;
-  std::map<int, hip::GraphExec> graphs_;  ///< by number of runs
+  std::map<std::pair<int, int>, hip::GraphExec> graphs_;  ///< by first set and number of runs
 };
 
 }  // namespace
 
-std::unique_ptr<Candidate> load_candidate(const hip::Provider& provider, const PreparedProblem& prepared,
-                                          const db::Config& config, std::span<const std::byte> code,
-                                          const CandidateOptions& options) {
-  return std::make_unique<DeviceCandidate>(provider, prepared, config, code, options);
+std::unique_ptr<Candidate> load_candidate(const hip::Provider& provider, OperandPool& pool, const db::Config& config,
+                                          std::span<const std::byte> code) {
+  return std::make_unique<DeviceCandidate>(provider, pool, config, code);
 }
 
 std::optional<std::string> over_limits(std::span<const templates::Launch> launches,

@@ -49,6 +49,23 @@ std::string telling_lines(const std::string& error_text) {
   return begin < end ? error_text.substr(begin, end - begin) : "";
 }
 
+template <class Work>
+auto MeasureClient::unless_given_up(const std::function<bool()>& give_up, const Work& work)
+    -> std::optional<decltype(work())> {
+  give_up_ = give_up;
+  std::optional<decltype(work())> result;
+  try {
+    result = work();
+  } catch (const GivenUp&) {
+    result.reset();
+  } catch (...) {
+    give_up_ = nullptr;
+    throw;
+  }
+  give_up_ = nullptr;
+  return result;
+}
+
 MeasureClient::MeasureClient(MeasureClientOptions options) : options_(std::move(options)) {
   // The link, not its target: it works on when the file is replaced (an upgrade) while this process runs.
   if (options_.worker_executable.empty()) options_.worker_executable = "/proc/self/exe";
@@ -144,61 +161,104 @@ void MeasureClient::ensure_open() {
     }
     ask_surely(head, reference, options_.open_timeout,
                fmt::format("open device {} of '{}' in a measuring process", options_.index, options_.device));
+    if (options_.checks)
+      ask_surely({{"type", "checks"}}, *options_.checks, options_.open_timeout, "load the kernels that check operands");
   } catch (...) {
     stop();
     throw;
   }
 }
 
-void MeasureClient::ensure_prepared(const MeasureRequest& request) {
+void MeasureClient::ensure_prepared(const db::Problem& problem, std::uint64_t seed) {
   ensure_open();
-  const std::string key = fmt::format("{} {}", request.seed, request.problem.key());
+  const std::string key = fmt::format("{} {}", seed, problem.key());
   if (prepared_ == key) return;
-  ask_surely({{"type", "prepare"}, {"problem", request.problem.key()}, {"seed", request.seed}}, {},
-             options_.prepare_timeout, "compute the reference of " + request.problem.key());
+  ask_surely({{"type", "prepare"}, {"problem", problem.key()}, {"seed", seed}}, {}, options_.prepare_timeout,
+             "compute the reference of " + problem.key());
   prepared_ = key;
+}
+
+std::optional<nlohmann::json> MeasureClient::ask_to_measure(const nlohmann::json& head,
+                                                            std::span<const std::byte> payload, milliseconds timeout,
+                                                            MeasureResult& failed) {
+  const Clock::time_point begin = Clock::now();
+  if (first_begin_ == Clock::time_point{}) first_begin_ = begin;
+  const Answer answer = ask(head, payload, timeout);
+  last_end_ = Clock::now();
+  if (answer.ending == Ending::given_up) throw GivenUp();
+  if (answer.ending != Ending::answered) {
+    failed.outcome = answer.ending == Ending::timed_out ? db::Outcome::timeout : db::Outcome::fault;
+    failed.error = answer.error;
+    // A kernel that hangs keeps the device busy until its process is killed.
+    if (answer.ending == Ending::timed_out) busy_s_ += std::chrono::duration<double>(last_end_ - begin).count();
+    return std::nullopt;
+  }
+  std::span<const std::byte> nothing;
+  nlohmann::json json = jit::unpack_message(answer.message, nothing);
+  if (json.value("leaves", false)) stop();
+  if (json.value("ok", false)) return json;
+  failed.outcome = db::Outcome::launch_error;
+  failed.error = json.value("error", "no reason given");
+  return std::nullopt;
 }
 
 MeasureResult MeasureClient::measure(const MeasureRequest& request) {
   // A process that was killed while idle is replaced without a word; one that dies of this configuration is not asked
   // again.
   if (process_ && !process_->running()) stop();
-  ensure_prepared(request);
-  const nlohmann::json head = {{"type", "measure"},
-                               {"config", db::to_text(request.config)},
-                               {"incumbent_us", request.incumbent_us},
-                               {"timing", timing_to_json(request.timing)}};
-  const Answer answer = ask(head, request.code, options_.run_timeout);
-  if (answer.ending == Ending::given_up) throw GivenUp();
+  ensure_prepared(request.problem, request.seed);
   MeasureResult result;
-  if (answer.ending != Ending::answered) {
-    result.outcome = answer.ending == Ending::timed_out ? db::Outcome::timeout : db::Outcome::fault;
-    result.error = answer.error;
-    return result;
-  }
-  std::span<const std::byte> nothing;
-  const nlohmann::json json = jit::unpack_message(answer.message, nothing);
-  if (json.value("leaves", false)) stop();
-  if (json.value("ok", false)) return result_from_json(json.at("result"));
-  result.outcome = db::Outcome::launch_error;
-  result.error = json.value("error", "no reason given");
+  const auto json = ask_to_measure({{"type", "measure"},
+                                    {"config", db::to_text(request.config)},
+                                    {"incumbent_us", request.incumbent_us},
+                                    {"timing", timing_to_json(request.timing)}},
+                                   request.code, options_.run_timeout, result);
+  if (!json) return result;
+  result = result_from_json(json->at("result"));
+  busy_s_ += result.busy_us * 1e-6;
   return result;
 }
 
 std::optional<MeasureResult> MeasureClient::measure(const MeasureRequest& request,
                                                     const std::function<bool()>& give_up) {
-  give_up_ = give_up;
-  std::optional<MeasureResult> result;
-  try {
-    result = measure(request);
-  } catch (const GivenUp&) {
-    result.reset();
-  } catch (...) {
-    give_up_ = nullptr;
-    throw;
-  }
-  give_up_ = nullptr;
-  return result;
+  return unless_given_up(give_up, [&] { return measure(request); });
+}
+
+std::optional<std::vector<MeasureResult>> MeasureClient::contest(const ContestRequest& request,
+                                                                 const std::function<bool()>& give_up) {
+  return unless_given_up(give_up, [&] {
+    if (process_ && !process_->running()) stop();
+    ensure_prepared(request.problem, request.seed);
+    nlohmann::json entries = nlohmann::json::array();
+    std::vector<std::byte> code;
+    for (const ContestEntry& entry : request.entries) {
+      entries.push_back({{"config", db::to_text(entry.config)}, {"bytes", entry.code.size()}});
+      code.insert(code.end(), entry.code.begin(), entry.code.end());
+    }
+    std::vector<MeasureResult> results(request.entries.size());
+    const auto json = ask_to_measure(
+        {{"type", "contest"}, {"entries", std::move(entries)}, {"timing", timing_to_json(request.timing)}}, code,
+        options_.run_timeout * static_cast<int>(request.entries.size()), results.front());
+    if (!json) {
+      std::fill(results.begin() + 1, results.end(), results.front());
+      return results;
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      results[i] = result_from_json(json->at("results").at(i));
+      busy_s_ += results[i].busy_us * 1e-6;
+    }
+    return results;
+  });
+}
+
+MeasureClient::Occupation MeasureClient::occupation() const {
+  return {std::chrono::duration<double>(last_end_ - first_begin_).count(), busy_s_};
+}
+
+void MeasureClient::prepare_ahead(const db::Problem& problem, std::uint64_t seed) {
+  ensure_open();
+  ask_surely({{"type", "prepare_ahead"}, {"problem", problem.key()}, {"seed", seed}}, {}, options_.open_timeout,
+             "begin to prepare " + problem.key());
 }
 
 DevicePeak MeasureClient::peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels) {

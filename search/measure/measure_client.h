@@ -21,6 +21,8 @@ struct MeasureClientOptions {
   std::string device;                                   ///< device spec ("cpu:8")
   int index = 0;                                        ///< which of the devices it shows
   std::shared_ptr<const ExternalKernel> external = {};  ///< a kernel that this build does not have; null: none
+  /// device_checks_source(), compiled; null: the process looks at operands on the host.
+  std::shared_ptr<const std::vector<std::byte>> checks = {};
   std::filesystem::path worker_executable = {};  ///< empty: this executable, started as `wavetune __measure-worker`
   std::chrono::milliseconds open_timeout{120'000};
   std::chrono::milliseconds prepare_timeout{900'000};  ///< input data and reference, computed on the host
@@ -42,8 +44,25 @@ class MeasureClient {
   /// process is killed and there is no result.
   std::optional<MeasureResult> measure(const MeasureRequest& request, const std::function<bool()>& give_up);
 
+  /// Finalists timed in turns; one result each. Nothing when `give_up` said yes. A process that dies or does not answer
+  /// in time gives all of them that outcome. Throws as measure() does.
+  std::optional<std::vector<MeasureResult>> contest(const ContestRequest& request,
+                                                    const std::function<bool()>& give_up);
+
+  /// The problem will be measured soon: its data and reference are computed in the process while it measures another
+  /// one. Throws as measure() does.
+  void prepare_ahead(const db::Problem& problem, std::uint64_t seed = 1);
+
   /// Throws Error device when it cannot be measured.
   DevicePeak peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels);
+
+  /// From the first measurement's begin to the last one's end, and how much of it the device had copies or kernels to
+  /// work on. Preparing a problem on the host lies between measurements and counts as idle.
+  struct Occupation {
+    double wall_s = 0;
+    double busy_s = 0;
+  };
+  Occupation occupation() const;
 
   /// Process id of the running worker, -1 when there is none.
   pid_t pid() const { return process_ ? process_->pid() : -1; }
@@ -59,10 +78,16 @@ class MeasureClient {
   };
 
   void ensure_open();
-  void ensure_prepared(const MeasureRequest& request);
+  void ensure_prepared(const db::Problem& problem, std::uint64_t seed);
+  /// Sends a measuring request. Nothing: it ended otherwise, and `failed` says how.
+  std::optional<nlohmann::json> ask_to_measure(const nlohmann::json& head, std::span<const std::byte> payload,
+                                               std::chrono::milliseconds timeout, MeasureResult& failed);
   Answer ask(const nlohmann::json& head, std::span<const std::byte> payload, std::chrono::milliseconds timeout);
   nlohmann::json ask_surely(const nlohmann::json& head, std::span<const std::byte> payload,
                             std::chrono::milliseconds timeout, const std::string& action);
+  /// What `work` gives; nothing when `give_up` said yes meanwhile.
+  template <class Work>
+  auto unless_given_up(const std::function<bool()>& give_up, const Work& work) -> std::optional<decltype(work())>;
   void drain_error();
   void stop();
 
@@ -72,6 +97,8 @@ class MeasureClient {
   std::string error_text_;  ///< the process's standard error, the last of it
   std::string prepared_;    ///< what the process has prepared: seed and problem key
   int starts_ = 0;
+  std::chrono::steady_clock::time_point first_begin_{}, last_end_{};  ///< of measurements
+  double busy_s_ = 0;
   std::function<bool()> give_up_;  ///< of the measurement in progress; empty: never
 };
 

@@ -13,15 +13,19 @@
 #include "runtime/process/message_channel.h"
 #include "search/measure/external_kernel.h"
 #include "search/measure/peak_run.h"
-#include "search/measure/verify_and_time.h"
+#include "search/measure/prepared_problems.h"
+#include "search/measure/workbench.h"
 #include "templates/registry.h"
 
 namespace wavetune::measure {
 namespace {
 
-/// Answers requests. Heads are {"type": "open" | "prepare" | "measure" | "peak", ...}; answers have "ok", and "error"
-/// when it is false. "open" may name a kernel from outside ("spec", "source_hash") with the code of its reference as
-/// payload. "measure" carries the code object as payload; its answer says in "leaves" that the process ends now.
+/// Answers requests. Heads are {"type": "open" | "checks" | "prepare" | "prepare_ahead" | "measure" | "contest" |
+/// "peak",
+/// ...}; answers have "ok", and "error" when it is false. "open" may name a kernel from outside ("spec", "source_hash")
+/// with the code of its reference as payload; "checks" carries that of device_checks_source(). "measure" carries the
+/// code object as payload, "contest" those of its entries one after the other; their answers say in "leaves" that the
+/// process ends now.
 class Worker {
  public:
   explicit Worker(FindOperator find) : find_(std::move(find)) {}
@@ -31,7 +35,13 @@ class Worker {
     if (type == "open") return open(request, payload);
     if (!provider_) fail(ErrorKind::internal, "'{}' before 'open'", type);
     if (type == "prepare") return prepare(request);
+    if (type == "prepare_ahead") return prepare_ahead(request);
     if (type == "measure") return measure(request, payload);
+    if (type == "contest") return contest(request, payload);
+    if (type == "checks") {
+      bench_->use_checks(payload);
+      return {{"ok", true}};
+    }
     if (type == "peak") {
       return {{"ok", true},
               {"peak", peak_to_json(measure_peak(*provider_, device_, payload, peak_kernels_from_json(request)))}};
@@ -39,7 +49,7 @@ class Worker {
     fail(ErrorKind::internal, "unknown request '{}'", type);
   }
 
-  bool device_lost() const { return device_lost_; }
+  bool device_lost() const { return bench_ && bench_->device_lost(); }
 
  private:
   nlohmann::json open(const nlohmann::json& request, std::span<const std::byte> payload) {
@@ -48,35 +58,74 @@ class Worker {
       reference_code_.assign(payload.begin(), payload.end());
     }
     provider_ = hip::load_provider(hip::parse_device_spec(request.at("device").get<std::string>()));
-    device_ = request.at("index").get<int>();
-    const hip::Api& api = provider_->api();
-    hip::check(api, api.hipSetDevice(device_), "hipSetDevice");
+    bench_ = std::make_unique<Workbench>(*provider_, device_ = request.at("index").get<int>());
     return {{"ok", true}};
   }
 
   nlohmann::json prepare(const nlohmann::json& request) {
-    prepared_.reset();
-    const db::Problem problem = db::problem_from_key(request.at("problem").get<std::string>());
-    const bool external = external_ && problem.op == external_->name();
-    const templates::Operator& op = external ? *external_ : find_(problem.op);
-    PreparedProblem prepared = prepare_problem(op, problem, request.at("seed").get<std::uint64_t>());
-    if (external && external_->has_reference_kernel())
-      run_reference(*provider_, device_, *external_, reference_code_, prepared);
-    prepared_ = std::move(prepared);
+    const Wanted wanted = wanted_of(request);
+    bench_->set_problem(problems_.get(wanted.name, [&] {
+      PreparedProblem prepared = prepare_problem(*wanted.op, wanted.problem, wanted.seed);
+      if (wanted.op == external_.get() && external_->has_reference_kernel())
+        run_reference(*provider_, device_, *external_, reference_code_, prepared);
+      return prepared;
+    }));
     return {{"ok", true}};
   }
 
+  nlohmann::json prepare_ahead(const nlohmann::json& request) {
+    const Wanted wanted = wanted_of(request);
+    // A reference that is computed on the device is not made beside a measurement.
+    if (wanted.op != external_.get())
+      problems_.prepare_ahead(wanted.name,
+                              [wanted] { return prepare_problem(*wanted.op, wanted.problem, wanted.seed); });
+    return {{"ok", true}};
+  }
+
+  struct Wanted {
+    std::string name;
+    const templates::Operator* op;
+    db::Problem problem;
+    std::uint64_t seed;
+  };
+  Wanted wanted_of(const nlohmann::json& request) const {
+    const auto key = request.at("problem").get<std::string>();
+    const auto seed = request.at("seed").get<std::uint64_t>();
+    db::Problem problem = db::problem_from_key(key);
+    const bool external = external_ && problem.op == external_->name();
+    const templates::Operator* op = external ? external_.get() : &find_(problem.op);
+    return {fmt::format("{} {}", seed, key), op, std::move(problem), seed};
+  }
+
+  const PreparedProblem& problem() const {
+    if (bench_->problem() == nullptr) fail(ErrorKind::internal, "a measurement before 'prepare'");
+    return *bench_->problem();
+  }
+
   nlohmann::json measure(const nlohmann::json& request, std::span<const std::byte> payload) {
-    if (!prepared_) fail(ErrorKind::internal, "'measure' before 'prepare'");
     MeasureRequest wanted;
-    wanted.problem = prepared_->problem;
+    wanted.problem = problem().problem;
     wanted.config = db::named_ints_from_text(request.at("config").get<std::string>());
     wanted.code = payload;
     wanted.incumbent_us = request.at("incumbent_us").get<double>();
     wanted.timing = timing_from_json(request.at("timing"));
-    TrialRun run = verify_and_time(*provider_, device_, *prepared_, wanted);
-    device_lost_ = run.device_lost;
-    return {{"ok", true}, {"result", result_to_json(run.result)}, {"leaves", device_lost_}};
+    const MeasureResult result = bench_->measure(wanted);
+    return {{"ok", true}, {"result", result_to_json(result)}, {"leaves", device_lost()}};
+  }
+
+  nlohmann::json contest(const nlohmann::json& request, std::span<const std::byte> payload) {
+    ContestRequest wanted;
+    wanted.problem = problem().problem;
+    wanted.timing = timing_from_json(request.at("timing"));
+    for (const nlohmann::json& entry : request.at("entries")) {
+      const auto bytes = entry.at("bytes").get<std::size_t>();
+      if (bytes > payload.size()) fail(ErrorKind::internal, "'contest' with too little code");
+      wanted.entries.push_back({db::named_ints_from_text(entry.at("config").get<std::string>()), payload.first(bytes)});
+      payload = payload.subspan(bytes);
+    }
+    nlohmann::json results = nlohmann::json::array();
+    for (const MeasureResult& result : bench_->contest(wanted)) results.push_back(result_to_json(result));
+    return {{"ok", true}, {"results", std::move(results)}, {"leaves", device_lost()}};
   }
 
   FindOperator find_;
@@ -84,8 +133,8 @@ class Worker {
   std::vector<std::byte> reference_code_;
   std::shared_ptr<const hip::Provider> provider_;
   int device_ = 0;
-  std::optional<PreparedProblem> prepared_;
-  bool device_lost_ = false;
+  PreparedProblems problems_{usual_problem_bytes()};
+  std::unique_ptr<Workbench> bench_;
 };
 
 }  // namespace

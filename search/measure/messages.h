@@ -28,7 +28,22 @@ struct MeasureResult {
   std::vector<double> samples_us;
   double max_error = 0;     ///< in units of the tolerance
   db::Resources resources;  ///< what the driver says of the loaded functions; empty where it does not
+  db::DeviceState state;
   std::string error;
+  double busy_us = 0;  ///< in which the device had copies and kernels of this request to work on
+};
+
+struct ContestEntry {
+  db::Config config;
+  std::span<const std::byte> code;
+};
+
+/// Configurations of one problem to be timed in turns.
+struct ContestRequest {
+  db::Problem problem;
+  std::vector<ContestEntry> entries;
+  std::uint64_t seed = 1;  ///< of the input data, as in MeasureRequest
+  TimingLimits timing;
 };
 
 nlohmann::json timing_to_json(const TimingLimits& limits);

@@ -12,10 +12,10 @@ using templates::DType;
 using templates::HostTensor;
 using templates::Role;
 
-// All bits set is NaN in float64, float32, bf16, f16, e4m3fn and e8m0.
-constexpr int guard_byte = 0xFF;
 // Not 0xFF: -1 is a value that integer outputs have by right ("no index"), and must not be there without being written.
 constexpr int integer_poison_byte = 0xA5;
+
+}  // namespace
 
 int poison_byte(DType type) {
   switch (type) {
@@ -30,8 +30,6 @@ int poison_byte(DType type) {
       return integer_poison_byte;
   }
 }
-
-}  // namespace
 
 OperandSet::OperandSet(const hip::Api& api, std::vector<templates::OperandSpec> specs, std::int64_t workspace_bytes,
                        bool guards)

@@ -16,6 +16,10 @@ namespace wavetune::measure {
 /// (as i32), so that a kernel that reads past its operand spoils its result. None under AddressSanitizer, whose red
 /// zones are better.
 inline constexpr std::size_t guard_bytes = 1024;
+/// All bits set is NaN in float64, float32, bf16, f16, e4m3fn and e8m0.
+inline constexpr int guard_byte = 0xFF;
+/// What outputs hold before a kernel writes them: NaN, or for integers a value that no kernel writes by right.
+int poison_byte(templates::DType type);
 
 /// On the device that was current when it was made; use it with that device current.
 class OperandSet {

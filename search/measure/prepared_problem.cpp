@@ -1,8 +1,14 @@
 #include "search/measure/prepared_problem.h"
 
 #include <random>
+#include <utility>
 
 namespace wavetune::measure {
+namespace {
+
+constexpr std::size_t borrowed_from = std::size_t{16} << 20;
+
+}  // namespace
 
 PreparedProblem prepare_problem(const templates::Operator& op, const templates::Problem& problem, std::uint64_t seed) {
   op.check(problem);
@@ -14,8 +20,18 @@ PreparedProblem prepare_problem(const templates::Operator& op, const templates::
   for (const templates::OperandSpec& spec : prepared.specs) prepared.inputs.emplace_back(spec.dtype, spec.count());
   std::mt19937_64 random(seed);
   op.fill(problem, random, prepared.inputs);
-  prepared.expected = prepared.inputs;
+  // Weights of experts are gigabytes: the reference borrows large inputs instead of copying them.
+  std::vector<std::size_t> borrowed;
+  for (std::size_t i = 0; i < prepared.inputs.size(); ++i) {
+    if (prepared.specs[i].role == templates::Role::input && prepared.inputs[i].bytes().size() > borrowed_from) {
+      borrowed.push_back(i);
+      prepared.expected.push_back(std::move(prepared.inputs[i]));
+    } else {
+      prepared.expected.push_back(prepared.inputs[i]);
+    }
+  }
   op.reference(problem, prepared.scalars, prepared.expected);
+  for (const std::size_t i : borrowed) prepared.inputs[i] = std::exchange(prepared.expected[i], {});
   return prepared;
 }
 

@@ -14,7 +14,7 @@ struct PreparedProblem {
   templates::Scalars scalars;
   std::vector<templates::OperandSpec> specs;
   std::vector<templates::HostTensor> inputs;    ///< in operand order; outputs hold nothing of meaning
-  std::vector<templates::HostTensor> expected;  ///< after Operator::reference
+  std::vector<templates::HostTensor> expected;  ///< after Operator::reference; large inputs are empty
 };
 
 /// Throws Error usage when the operator rejects the problem.

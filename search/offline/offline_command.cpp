@@ -19,8 +19,8 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr std::size_t shown_shapes = 25;
-// Of the node that the shortlist is for: MI355X platforms hold eight.
-constexpr int node_devices = 8;
+// Of the node that the shortlist is for: MI355X and H200 platforms hold eight.
+constexpr int usual_node_devices = 8;
 
 void report_end(const OfflineReport& report, const Reporter& reporter, const std::string& database) {
   if (reporter.json()) {
@@ -69,11 +69,11 @@ OfflineOptions options_of(const po::variables_map& values) {
 std::vector<TuneTask> tasks_of(const po::variables_map& values, std::string_view arch) {
   const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
   const WorkloadChoice choice = read_workload_options(values, config, hip::ProviderKind::amd);
+  const int devices = choice.node_devices > 0 ? choice.node_devices : usual_node_devices;
   for (const int tp : choice.tp) {
-    if (node_devices % tp != 0)
-      fail(ErrorKind::usage, "--tp {} does not divide the {} GPUs of a node", tp, node_devices);
+    if (devices % tp != 0) fail(ErrorKind::usage, "--tp {} does not divide the {} GPUs of a node", tp, devices);
   }
-  const auto layouts = candidate_layouts(config, node_devices, choice.tp, choice.workload);
+  const auto layouts = candidate_layouts(config, devices, choice.tp, choice.workload);
   const std::vector<std::string> names =
       values.count("op") != 0 ? split_list(values["op"].as<std::string>()) : std::vector<std::string>{};
   const std::vector<TuneTask> tasks = model_tasks(layouts, choice.workload, data_sheet_peak(arch));
@@ -87,7 +87,7 @@ void add_offline_options(po::options_description& options) {
       "offline", po::bool_switch(),
       "no device and no weights: compile, leave out what spills or does not fit, rank by the analytic "
       "model, keep a shortlist for each shape that 'tune' measures first")(
-      "arch", po::value<std::string>(), "what --offline compiles for: gfx950 (default) or gfx942")(
+      "arch", po::value<std::string>(), "what --offline compiles for: gfx950 (default), gfx942 or sm_90a")(
       "shortlist", po::value<int>()->default_value(12), "configurations that --offline keeps for each shape");
 }
 
@@ -109,7 +109,9 @@ int run_offline(const po::variables_map& values) {
     }
   }
   const OfflineOptions options = options_of(values);
-  const std::string arch = values.count("arch") != 0 ? values["arch"].as<std::string>() : "gfx950";
+  std::string arch = values.count("arch") != 0 ? values["arch"].as<std::string>() : "gfx950";
+  // Kernels use what only the architecture's own variant has.
+  if (arch == "sm_90") arch = "sm_90a";
   jit::CompileTarget target = jit::compile_target_for_arch(arch);
   const std::vector<TuneTask> tasks = tasks_of(values, arch);
   db::Database database = db::Database::open(values["db"].as<std::string>(), db::OpenMode::create);

@@ -6,11 +6,13 @@
 namespace wavetune::search {
 
 measure::DevicePeak data_sheet_peak(std::string_view arch) {
-  // AMD's data sheets, dense, operations and bytes a microsecond.
+  // The makers' data sheets, dense, operations and bytes a microsecond.
   if (arch == "gfx950") {
     return {8.0e6, {{"f32", 157.3e6}, {"bf16", 2.5e9}, {"fp8", 5.0e9}, {"mxfp4", 10.0e9}}};
   }
   if (arch == "gfx942") return {5.3e6, {{"f32", 163.4e6}, {"bf16", 1.307e9}, {"fp8", 2.615e9}, {"mxfp4", 1.307e9}}};
+  // H200: products with FP4 weights run at the rate of what these are widened to.
+  if (arch == "sm_90a") return {4.8e6, {{"f32", 67e6}, {"bf16", 989e6}, {"fp8", 1.979e9}, {"mxfp4", 989e6}}};
   fail(ErrorKind::usage, "there is no data sheet here for the architecture '{}'", arch);
 }
 

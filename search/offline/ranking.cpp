@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "runtime/isa/occupancy.h"
+#include "runtime/isa/sm_occupancy.h"
 #include "search/predict/predict_config.h"
 
 namespace wavetune::search {
@@ -54,11 +54,11 @@ std::map<Tile, std::vector<RankedConfig>> best_of_tiles(const predict::Machine& 
 /// nothing when the architecture is not known or registers are not predicted.
 std::optional<int> estimated_waves(const TuneTask& task, const db::Config& config,
                                    const templates::DeviceLimits& limits) {
-  const std::optional<isa::CuLimits> unit = isa::cu_limits(limits.arch);
-  if (!unit) return std::nullopt;
+  if (!isa::occupancy_on(limits.arch, {})) return std::nullopt;
   std::optional<int> fewest;
   for (const templates::ResourceEstimate& estimate : task.op->estimate(task.problem, config, limits)) {
-    const isa::OccupancyResult fits = isa::occupancy({estimate.threads, estimate.vgprs, 0, estimate.lds_bytes}, *unit);
+    const isa::OccupancyResult fits =
+        *isa::occupancy_on(limits.arch, {estimate.threads, estimate.vgprs, 0, estimate.lds_bytes});
     if (std::holds_alternative<isa::NotResident>(fits)) return 0;
     if (estimate.vgprs == 0) continue;
     const int waves = std::get<isa::Occupancy>(fits).waves_per_simd;

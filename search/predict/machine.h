@@ -40,7 +40,7 @@ struct Machine {
   int vgprs = 512;  ///< of one lane in a SIMD, accumulation registers included
 };
 
-/// gfx950 (MI355X) and gfx942 (MI300X); nothing for other architectures.
+/// gfx950 (MI355X), gfx942 (MI300X) and sm_90a (H200); nothing for other architectures.
 std::optional<Machine> machine_for(std::string_view arch);
 
 /// MFMA (or, for f32, vector) operations of one CU in a clock, at the rate of the slower operand's format: a product

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "search/predict/moe_model.h"
+#include "search/predict/nvidia_model.h"
 #include "templates/gemm/matrix.h"
 #include "templates/gemm/product.h"
 
@@ -55,6 +56,20 @@ double grouped_us(const Machine& machine, NumberFormat format, const Problem& pr
   const double rows_in = parts > 1 ? dim("m") : pairs;
   shape.other_bytes = rows_in * dim("k") * activation_bytes(format) + pairs * dim("n") * 2;
   return predict_grouped(machine, shape, plan).us;
+}
+
+double nvidia_us(const Machine& machine, const templates::Operator& op, NumberFormat format, const Problem& problem,
+                 const Config& config, std::optional<int> waves_per_simd) {
+  const auto dim = [&problem](std::string_view name) { return static_cast<double>(problem.dim(name)); };
+  GemmShape shape = {format, dim("m"), dim("n"), dim("k"), 1};
+  if (op.name() == "gemm")
+    return nvidia_gemm_us(machine, format, shape, static_cast<double>(problem.dim_or("batch", 1)), config,
+                          waves_per_simd);
+  // Tokens spread over the experts that they choose; with SwiGLU gate and up are columns of one product.
+  const double experts = active_experts(dim("experts"), dim("topk"), dim("m"));
+  shape.m = std::max(1.0, dim("m") * dim("topk") / experts);
+  shape.n *= problem.dim_or("swiglu", 0) != 0 ? 2 : 1;
+  return nvidia_gemm_us(machine, format, shape, experts, config, waves_per_simd);
 }
 
 double streaming_us(const Machine& machine, const templates::Operator& op, const Problem& problem, const Config& config,
@@ -124,6 +139,7 @@ GemmPlan plan_of(const Config& config) {
 double predicted_us(const Machine& machine, const templates::Operator& op, const Problem& problem, const Config& config,
                     const CompiledFacts& facts) {
   const std::optional<NumberFormat> format = number_format(problem.dtype);
+  if (format && on_nvidia_path(config)) return nvidia_us(machine, op, *format, problem, config, facts.waves_per_simd);
   if (format && (op.name() == "gemm" || op.name() == "grouped_gemm")) {
     GemmPlan plan = with_facts(plan_of(config), facts);
     if (on_matrix_path(config)) {

@@ -37,7 +37,7 @@ SimulatedTrial try_configuration(const RecordedTrial& recorded, Runs runs, doubl
     took_ms += sum_ms;
     return sum_ms * 1000;
   };
-  const measure::TimingResult result = measure::time_kernel(next_runs, limits, incumbent_ms * 1000);
+  const measure::TimingResult result = measure::time_kernel({next_runs}, limits, incumbent_ms * 1000);
   trial.measured_ms = result.median_us / 1000;
   trial.runs = static_cast<int>(taken);
   trial.cost_s = recorded.overhead_s + took_ms / 1000;

@@ -84,6 +84,29 @@ TEST_F(DatabaseTest, OkNeedsATime) {
   EXPECT_EQ(database_.count_trials(), 0);
 }
 
+TEST_F(DatabaseTest, TheNewestTrialOfAConfigurationIsTheOneThatCounts) {
+  database_.set_current_source("gemm", "aaaa");
+  database_.add_trial(environment_, example_trial(32, 10));
+  database_.add_trial(environment_, example_trial(64, 10.1));
+  database_.add_trial(environment_, example_trial(128, 30));
+  EXPECT_EQ(database_.winner(environment_, example_problem())->config.at("bm"), 32);
+  // Timed in turns: the other way round.
+  database_.add_trial(environment_, example_trial(32, 10.4));
+  database_.add_trial(environment_, example_trial(64, 10.3));
+  const auto winner = database_.winner(environment_, example_problem());
+  ASSERT_TRUE(winner);
+  EXPECT_EQ(winner->config.at("bm"), 64);
+  EXPECT_EQ(winner->median_us, 10.3);
+  const std::vector<Trial> newest = database_.trials_of(environment_, example_problem(), "aaaa");
+  ASSERT_EQ(newest.size(), 3u);
+  EXPECT_EQ(newest[0].config.at("bm"), 32);
+  EXPECT_EQ(newest[0].median_us, 10.4);
+  EXPECT_EQ(newest[2].median_us, 30);
+  EXPECT_EQ(database_.count_trials(), 5) << "the earlier ones are kept";
+  EXPECT_EQ(newest[0].state, example_trial().state);
+  EXPECT_EQ(database_.all_winners().size(), 1u);
+}
+
 TEST_F(DatabaseTest, WinnerIsTheFastestOkTrialOfCurrentSources) {
   database_.add_trial(environment_, example_trial(32, 20));
   EXPECT_EQ(database_.winner(environment_, example_problem()), std::nullopt) << "no current source is known yet";

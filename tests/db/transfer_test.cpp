@@ -225,7 +225,7 @@ TEST(Transfer, CsvFlagsWinnersAndQuotes) {
   EXPECT_THAT(text, testing::StartsWith("winner,device,arch,"));
   EXPECT_THAT(
       text, HasSubstr("\n0,AMD Instinct MI355X,gfx950,256,hip 7.2,hiprtc,7.2,gemm,bf16,\"batch=1,k=2048,m=16,n=4096\","
-                      "\"bm=32,bn=128\",ok,20,19.7,20.1,3,321.25,0.125,128,,,65536,,0,4,aaaa,"));
+                      "\"bm=32,bn=128\",ok,20,19.7,20.1,3,321.25,0.125,128,,,65536,,0,4,1755,412,,,aaaa,"));
   EXPECT_THAT(text, HasSubstr("\n1,AMD Instinct MI355X,"));
   EXPECT_THAT(text, HasSubstr("\n0,\"Ein Gerät, \"\"groß\"\" 设备\","));
   EXPECT_THAT(text, HasSubstr(",wrong,,"));

@@ -31,7 +31,7 @@ std::map<std::string, int> count(const std::vector<TuneTask>& tasks) {
 TEST(WeightFormats, NothingChangesWithoutAny) { EXPECT_EQ(count(in_formats(model(), {})), count(model())); }
 
 TEST(WeightFormats, ProductsChangeAndQuantisationIsAdded) {
-  const std::vector<TuneTask> tasks = in_formats(model(), {"fp8_token", "mxfp4"});
+  const std::vector<TuneTask> tasks = in_formats(model(), {{"fp8_token"}, {"mxfp4"}});
   EXPECT_EQ(count(tasks), (std::map<std::string, int>{{"gemm_bf16", 1},
                                                       {"gemm_bf16_f32", 1},
                                                       {"gemm_fp8_token", 1},
@@ -48,8 +48,15 @@ TEST(WeightFormats, ProductsChangeAndQuantisationIsAdded) {
   }
 }
 
+TEST(WeightFormats, SeveralFormatsAreTunedSideBySide) {
+  const auto counts = count(in_formats(model(), {{"", "fp8_token", "bf16_mxfp4"}, {""}}));
+  const auto plain = count(model());
+  EXPECT_EQ(counts.at("gemm_fp8_token"), counts.at("gemm_bf16_mxfp4"));
+  EXPECT_EQ(counts.at("gemm_bf16"), plain.at("gemm_bf16")) << "bf16 is one of them";
+}
+
 TEST(WeightFormats, Bf16ActivationsAreNotQuantised) {
-  EXPECT_EQ(count(in_formats(model(), {"", "bf16_mxfp4"})).count("quantize_mxfp4"), 0u);
+  EXPECT_EQ(count(in_formats(model(), {{""}, {"bf16_mxfp4"}})).count("quantize_mxfp4"), 0u);
 }
 
 }  // namespace

@@ -152,11 +152,23 @@ TEST_F(Layouts, TheOperatorFilterTakesNamesWithAndWithoutFormat) {
   }
 }
 
+TEST(Workload, StepsAreTunedAtTheBatchesAndChunksAskedFor) {
+  Workload workload;
+  workload.concurrency = 64;
+  workload.decode_batches = {1, 6, 64};
+  workload.prefill_tokens = 1024;
+  workload.more_prefill_tokens = {4096};
+  std::vector<std::int64_t> tokens;
+  for (const model::StepShape& step : tuned_steps(workload, {1})) tokens.push_back(step.tokens);
+  EXPECT_EQ(tokens, (std::vector<std::int64_t>{1, 6, 64, 1024, 4096}));
+}
+
 TEST(Roofline, IsTheLargerOfMemoryAndComputeAtTheFormatsRate) {
   EXPECT_DOUBLE_EQ(roofline_us({5000, 0}, peak, "f32"), 5);
   EXPECT_DOUBLE_EQ(roofline_us({1, 1e6}, peak, "f32"), 10);
   EXPECT_DOUBLE_EQ(roofline_us({1, 1e6}, peak, "bf16_f32"), 1);
   EXPECT_DOUBLE_EQ(roofline_us({1, 1e6}, peak, "i32"), 10);
+  EXPECT_DOUBLE_EQ(roofline_us({1, 1e6}, peak, "fp8_token"), 1) << "not measured: as bf16 at least";
 }
 
 }  // namespace

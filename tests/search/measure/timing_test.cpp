@@ -14,16 +14,18 @@ struct FakeKernel {
   double noise = 0;
   std::mt19937 random{1};
   int launches = 0;
+  std::vector<int> counts = {};
   double elapsed_us = 0;
 
-  TimedRun run() {
-    return [this](int count) {
+  TimedKernel run() {
+    return {[this](int count) {
       launches += count;
+      counts.push_back(count);
       const double factor = 1 + noise * (static_cast<double>(random() % 1000) / 500 - 1);
       const double took = launch_us * count * factor;
       elapsed_us += took;
       return took;
-    };
+    }};
   }
 };
 
@@ -67,21 +69,59 @@ TEST(TimeKernel, TheCapEndsLongKernels) {
   EXPECT_EQ(result.samples_us.size(), 3u);
 }
 
-TEST(TimeKernel, MuchSlowerThanTheIncumbentIsGivenUpEarly) {
+TEST(TimeKernel, MuchSlowerThanTheIncumbentGetsOneProbe) {
   FakeKernel slow{.launch_us = 5'000};
   const TimingResult result = time_kernel(slow.run(), {}, 1'000);
-  EXPECT_LE(slow.launches, 3);
+  EXPECT_LE(slow.launches, 2);
   EXPECT_DOUBLE_EQ(result.median_us, 5'000);
 
   FakeKernel short_slow{.launch_us = 30};
-  EXPECT_EQ(time_kernel(short_slow.run(), {}, 10).samples_us.size(), 3u);
-  FakeKernel near{.launch_us = 15};
-  EXPECT_EQ(time_kernel(near.run(), {}, 10).samples_us.size(), 7u);
+  EXPECT_EQ(time_kernel(short_slow.run(), {}, 10).samples_us, std::vector<double>{30});
+  EXPECT_EQ(short_slow.counts.size(), 3u) << "one launch twice, then the probe";
+}
+
+TEST(TimeKernel, AClearLoserIsDecidedEarlierThanANearTie) {
+  const TimingLimits limits;
+  FakeKernel loser{.launch_us = 12};
+  EXPECT_EQ(time_kernel(loser.run(), limits, 10).samples_us.size(), 3u);
+  FakeKernel near{.launch_us = 10.2};
+  EXPECT_EQ(static_cast<int>(time_kernel(near.run(), limits, 10).samples_us.size()), limits.min_samples);
+  FakeKernel noisy_loser{.launch_us = 13, .noise = 0.3};
+  FakeKernel noisy_near{.launch_us = 10.2, .noise = 0.3};
+  const auto samples = [&](FakeKernel& kernel) { return time_kernel(kernel.run(), limits, 10).samples_us.size(); };
+  EXPECT_LT(samples(noisy_loser), samples(noisy_near));
+}
+
+TEST(TimeKernel, SamplesUseAllSetsOfOperandsAlike) {
+  EXPECT_EQ(whole_rounds(40, 1), 40);
+  EXPECT_EQ(whole_rounds(40, 16), 48);
+  EXPECT_EQ(whole_rounds(9, 16), 16);
+  EXPECT_EQ(whole_rounds(4, 16), 4);
+  EXPECT_EQ(whole_rounds(3, 16), 3);  // six parts: five of three and one of one
+  EXPECT_EQ(whole_rounds(1, 14), 1);
+  FakeKernel kernel{.launch_us = 10};
+  TimedKernel timed = kernel.run();
+  timed.sets = 14;
+  time_kernel(timed, {}, 0);
+  for (std::size_t i = 2; i < kernel.counts.size(); ++i) EXPECT_EQ(kernel.counts[i] % 14, 0) << kernel.counts[i];
+}
+
+TEST(TimeKernel, SamplesOfASlowedDownDeviceAreTakenAgainAFewTimes) {
+  FakeKernel kernel{.launch_us = 10};
+  TimedKernel timed = kernel.run();
+  int asked = 0;
+  timed.slowed_down = [&asked] { return ++asked <= 2; };
+  const TimingLimits limits;
+  const TimingResult result = time_kernel(timed, limits, 0);
+  EXPECT_EQ(result.retaken, 2);
+  EXPECT_EQ(static_cast<int>(result.samples_us.size()), limits.min_samples);
+  timed.slowed_down = [] { return true; };
+  EXPECT_FALSE(time_kernel(timed, limits, 0).samples_us.empty()) << "a device that stays slow is measured as it is";
 }
 
 TEST(TimeKernel, AClockThatDoesNotMoveGivesNoEndlessLoop) {
   int launches = 0;
-  const TimingResult result = time_kernel([&](int count) { return launches += count, 0.0; }, {}, 0);
+  const TimingResult result = time_kernel({[&](int count) { return launches += count, 0.0; }}, {}, 0);
   EXPECT_FALSE(result.samples_us.empty());
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "runtime/hip/cuda/cuda_target.h"
 #include "search/driver/roofline.h"
 #include "search/offline/offline_tuner.h"
 #include "search/offline/ranking.h"
@@ -48,6 +49,24 @@ TEST(GemmModel, StaysAboveTheDataSheet) {
       const double bytes = m * k * activation_bytes(formats[i]) + n * k * weight_bytes(formats[i]) + 2 * m * n;
       EXPECT_GT(best_us(formats[i], m, n, k), std::max(2 * m * n * k / peaks[i], bytes / 8e6)) << "m " << m;
     }
+  }
+}
+
+TEST(NvidiaModel, RanksTheConfigurationsOfBothMatrixPaths) {
+  const Machine h200 = *machine_for("sm_90a");
+  const templates::DeviceLimits limits = hip::cuda::limits_of_arch("sm_90a");
+  const templates::Operator& op = templates::get_operator("gemm");
+  double before_us = 0;
+  for (const std::int64_t m : {1, 64, 4096}) {
+    const search::TuneTask task{&op, {"gemm", "bf16", {{"batch", 1}, {"m", m}, {"n", 6144}, {"k", 6144}}}, 1};
+    const auto ranked = search::ranked_configs(h200, task, limits, 20);
+    ASSERT_EQ(ranked.size(), 20u) << m;
+    for (const search::RankedConfig& config : ranked) EXPECT_TRUE(std::isfinite(config.predicted_us));
+    const double roofline_us = search::roofline_us(op.cost(task.problem), search::data_sheet_peak("sm_90a"), "bf16");
+    EXPECT_GT(ranked.front().predicted_us, roofline_us);
+    EXPECT_LT(ranked.front().predicted_us, 3 * roofline_us);
+    EXPECT_GT(ranked.front().predicted_us, before_us) << "more rows take longer";
+    before_us = ranked.front().predicted_us;
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "db/base/file.h"
@@ -20,7 +21,16 @@ using testing::Not;
 std::vector<db::Trial> stored(const SpecFolder& folder) {
   std::vector<db::Trial> trials;
   const db::Database database = db::Database::open(folder.database(), db::OpenMode::create);
-  for (const db::StoredTrial& item : database.trials()) trials.push_back(item.trial);
+  for (const db::StoredTrial& item : database.trials()) {
+    // Finalists were tried again.
+    const auto same = std::ranges::find_if(trials, [&](const db::Trial& trial) {
+      return trial.config == item.trial.config && trial.source_hash == item.trial.source_hash;
+    });
+    if (same == trials.end())
+      trials.push_back(item.trial);
+    else
+      *same = item.trial;
+  }
   return trials;
 }
 

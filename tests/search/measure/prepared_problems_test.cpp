@@ -1,0 +1,65 @@
+#include "search/measure/prepared_problems.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "db/base/error.h"
+
+namespace wavetune::measure {
+namespace {
+
+PreparedProblem problem_of(std::int64_t bytes) {
+  PreparedProblem problem;
+  problem.inputs.emplace_back(templates::DType::u8, bytes);
+  return problem;
+}
+
+TEST(PreparedProblems, ForgetsTheOneUsedLongestAgo) {
+  PreparedProblems problems(250);
+  int made = 0;
+  const auto use = [&](const std::string& name) {
+    return problems.get(name, [&] {
+      ++made;
+      return problem_of(100);
+    });
+  };
+  const auto first = use("a");
+  EXPECT_EQ(use("a"), first);
+  use("b");
+  use("a");
+  use("c");  // too much with b
+  EXPECT_EQ(made, 3);
+  EXPECT_EQ(use("a"), first);
+  use("b");
+  EXPECT_EQ(made, 4);
+}
+
+TEST(PreparedProblems, OneLargerThanTheLimitIsKeptWhileItIsUsed) {
+  PreparedProblems problems(10);
+  const auto large = problems.get("large", [] { return problem_of(100); });
+  EXPECT_EQ(problems.get("large", []() -> PreparedProblem { throw std::runtime_error("again"); }), large);
+}
+
+TEST(PreparedProblems, WhatWasBegunAheadIsNotMadeTwice) {
+  PreparedProblems problems(1000);
+  std::atomic<int> made = 0;
+  const auto make = [&made] {
+    ++made;
+    return problem_of(1);
+  };
+  problems.prepare_ahead("a", make);
+  problems.prepare_ahead("a", make);
+  EXPECT_NE(problems.get("a", make), nullptr);
+  EXPECT_EQ(made, 1);
+}
+
+TEST(PreparedProblems, AFailureShowsWhenItIsAskedForAndIsTriedAgain) {
+  PreparedProblems problems(1000);
+  problems.prepare_ahead("a", []() -> PreparedProblem { throw std::runtime_error("no"); });
+  EXPECT_THROW(problems.get("a", [] { return problem_of(1); }), std::runtime_error);
+  EXPECT_NE(problems.get("a", [] { return problem_of(1); }), nullptr);
+}
+
+}  // namespace
+}  // namespace wavetune::measure
