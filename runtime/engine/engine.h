@@ -36,7 +36,10 @@ struct EngineStats {
   std::int64_t generation_tokens = 0;
   std::int64_t preemptions = 0;
   std::int64_t steps = 0;
-  double cache_usage = 0;                                                     ///< pages in use / pages, all replicas
+  std::int64_t graph_steps = 0;     ///< of them replayed from a graph, with no host work between their kernels
+  std::int64_t step_launches = 0;   ///< kernels of the last decode step, on one device
+  std::int64_t layer_launches = 0;  ///< the most of them in one layer
+  double cache_usage = 0;           ///< pages in use / pages, all replicas
   std::int64_t lookups_exact = 0, lookups_nearest = 0, lookups_fallback = 0;  ///< distinct shapes run so far, by match
 };
 

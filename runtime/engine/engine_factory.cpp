@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "db/base/error.h"
-#include "db/database.h"
 #include "model/safetensors.h"
 #include "runtime/engine/layout_choice.h"
 #include "runtime/engine/replicated_engine.h"
+#include "runtime/engine/tuning_source.h"
 #include "runtime/hip/provider.h"
 #include "runtime/jit/compile_service.h"
 #include "runtime/kernels/weight_orders.h"
@@ -117,6 +117,7 @@ Sizes size_replica(const EngineOptions& options, const model::ModelConfig& confi
   executor.max_samples = std::min(options.max_sequences, options.max_step_tokens);
   executor.max_sequences = options.max_sequences;
   executor.page_size = options.page_size;
+  executor.graphs = options.graphs;
   const std::int64_t wanted_context = options.max_context > 0 ? options.max_context : default_max_context;
   // Rounded to pages as the executor does, so that the problems below are those that it will look up.
   executor.max_context =
@@ -140,13 +141,15 @@ kernels::UntunedPolicy policy_of(const EngineOptions& options) {
 }
 
 std::unique_ptr<Replica> make_replica(int index, const std::shared_ptr<const hip::Provider>& provider,
-                                      kernels::KernelCache& kernel_cache, const CreatedEngine& created,
+                                      kernels::KernelCache& kernel_cache, CreatedEngine& created,
                                       const model::Checkpoint& checkpoint, const Sizes& sizes) {
   ExecutorOptions options = sizes.executor;
   options.devices.clear();
   for (int rank = 0; rank < created.layout.tp; ++rank) options.devices.push_back(index * created.layout.tp + rank);
   auto executor = std::make_unique<Executor>(provider, kernel_cache, created.config, checkpoint, options);
   executor->prepare();
+  created.decode_launches = executor->decode_launches();
+  created.graphs = executor->uses_graphs();
   const SchedulerOptions scheduler{options.max_step_tokens, options.max_sequences, options.page_size, options.pages};
   return std::make_unique<Replica>(std::move(executor),
                                    ReplicaOptions{scheduler, sizes.max_context, created.config.eos_token_ids});
@@ -164,26 +167,19 @@ CreatedEngine create_engine(const EngineOptions& options) {
   created.device_name = device.name;
 
   const db::Environment environment = hip::environment_of(*provider, device);
-  std::shared_ptr<const db::Database> database;
-  if (options.database) {
-    database = std::make_shared<const db::Database>(db::Database::open(*options.database, db::OpenMode::read_only));
-  }
-  std::optional<db::Layout> stored;
-  if (database) stored = database->latest_layout(environment, created.config.id, device_count);
-  created.layout = choose_layout(options, stored, device_count);
+  TuningSource tuning = open_tuning(options.database, environment, created.config.id, device_count);
+  created.tuning = tuning.description;
+  created.layout = choose_layout(options, tuning.layout, device_count);
 
   const Sizes sizes = size_replica(options, created.config, *provider, created.layout);
   const ExecutorOptions& executor = sizes.executor;
   created.cache_tokens = executor.pages * executor.page_size;
-  kernels::WinnerIndex winners(database.get(), environment);
   const std::vector<model::StepShape> shapes = kernels::serving_shapes(
       executor.max_step_tokens, executor.max_samples, executor.page_size, executor.max_context, created.cache_tokens);
 
   auto compiler = std::make_unique<jit::CompileService>(options.compiler);
-  kernels::CodeLookup stored_code;
-  if (database) stored_code = [database](const std::string& key) { return database->code(key); };
-  auto kernel_cache = std::make_unique<kernels::KernelCache>(provider, *compiler, std::move(winners),
-                                                             policy_of(options), std::move(stored_code));
+  auto kernel_cache = std::make_unique<kernels::KernelCache>(provider, *compiler, std::move(tuning.winners),
+                                                             policy_of(options), std::move(tuning.code));
   const model::Checkpoint checkpoint = model::Checkpoint::open(options.model_directory);
   // How the weights will lie decides which winners count.
   kernels::settle_weight_orders(sizes.program, device.limits, *kernel_cache);

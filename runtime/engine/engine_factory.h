@@ -10,6 +10,7 @@
 
 #include "model/config.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/executor.h"
 #include "runtime/jit/compile_service.h"
 #include "runtime/kernels/coverage.h"
 
@@ -17,7 +18,7 @@ namespace wavetune::engine {
 
 struct EngineOptions {
   std::filesystem::path model_directory;
-  std::optional<std::filesystem::path> database;  ///< none: every kernel runs with its default configuration
+  std::optional<std::filesystem::path> database;  ///< or a JSON export; none: the device's tuned set, if there is one
   std::string device = "auto";                    ///< as `--device`
   int tp = 0;                                     ///< 0: from the stored layout, else 1
   int dp = 0;                                     ///< 0: from the stored layout, else devices / tp
@@ -26,6 +27,7 @@ struct EngineOptions {
   std::int64_t max_step_tokens = 256;             ///< token budget of one step (decode tokens + prefill chunks)
   std::int64_t cache_tokens = 0;                  ///< capacity of a replica's cache; 0: from free device memory
   std::int64_t page_size = 16;                    ///< cache tokens in a page
+  Graphs graphs = Graphs::automatic;              ///< whether steps are replayed from graphs
   bool require_tuned = false;                     ///< refuse to start when a shape would run on a default configuration
   jit::CompileOptions compiler;
 };
@@ -50,9 +52,12 @@ struct CreatedEngine {
   std::unique_ptr<Engine> engine;
   model::ModelConfig config;
   LayoutInfo layout;
+  std::string tuning;             ///< where winners come from; empty when from nowhere
   kernels::Coverage coverage;     ///< over the shapes that this engine can run
   std::string device_name;        ///< of the first device
   std::int64_t cache_tokens = 0;  ///< of one replica
+  LaunchCounts decode_launches;   ///< of a step in which one sequence decodes one token
+  bool graphs = false;            ///< steps are replayed from graphs
 };
 
 /// Loads weights, compiles what is missing (and logs so), and starts one thread for each replica. Throws Error: usage

@@ -1,5 +1,7 @@
 #include "runtime/engine/executor.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +38,8 @@ Executor::Executor(std::shared_ptr<const hip::Provider> provider, kernels::Kerne
                                                       .max_sequences = options_.max_sequences,
                                                       .max_context = options_.max_context}));
   }
-  std::vector<comm::Rank> ranks;
+  use_graphs_ = options_.graphs == Graphs::on ||
+                (options_.graphs == Graphs::automatic && (provider_->kind() != hip::ProviderKind::cpu || tp == 1));
   memories_.reserve(static_cast<std::size_t>(tp));
   // The same calls on every rank: what is decided for the first holds for all.
   const kernels::WeightOrders orders =
@@ -47,11 +50,11 @@ Executor::Executor(std::shared_ptr<const hip::Provider> provider, kernels::Kerne
                            orders);
     upload_weights(api_, program, checkpoint, memories_.back(), orders);
     streams_.push_back(hip::make_stream(api_));
-    ranks.push_back({memories_.back().device(), streams_.back().get()});
+    ranks_.push_back({memories_.back().device(), streams_.back().get()});
   }
   const std::size_t partial_bytes =
       static_cast<std::size_t>(options_.max_step_tokens * config.hidden_size) * templates::size_of(config.dtype);
-  communicator_ = std::make_unique<comm::Communicator>(api_, std::move(ranks), partial_bytes);
+  communicator_ = std::make_unique<comm::Communicator>(api_, ranks_, partial_bytes);
 
   hip::check(api_, api_.hipSetDevice(memories_[0].device()), "hipSetDevice");
   const auto samples = static_cast<std::size_t>(options_.max_samples);
@@ -96,9 +99,17 @@ std::vector<std::int32_t> Executor::step(const StepInput& input, StepObserver* o
   check_fits(input);
   const model::StepShape shape = shape_of(input);
   try {
-    const StepPlan& plan = planner_->plan(shape);
-    write_inputs(input);
-    run_plan(plan, shape, observer);
+    StepPlan& plan = planner_->plan(shape);
+    report_ = {false, plan.counts};
+    stage_inputs(input);
+    update_block_table(input);
+    report_.from_graph = observer == nullptr && use_graphs_ && (plan.graph || capture(plan, shape));
+    if (report_.from_graph) {
+      plan.graph->launch();
+    } else {
+      enqueue(plan, shape, observer);
+      ++plan.launched;
+    }
     wait_for_all();
   } catch (...) {
     settle_after_error();
@@ -107,6 +118,10 @@ std::vector<std::int32_t> Executor::step(const StepInput& input, StepObserver* o
   last_samples_ = shape.samples;
   const auto* tokens = host_tokens_.at<std::int32_t>();
   return {tokens, tokens + shape.samples};
+}
+
+LaunchCounts Executor::decode_launches() {
+  return planner_->plan({1, 1, context_buckets_.front(), options_.pages * options_.page_size}).counts;
 }
 
 templates::HostTensor Executor::read(int buffer, const model::StepShape& shape) const {
@@ -157,7 +172,7 @@ void Executor::check_fits(const StepInput& input) const {
   }
 }
 
-void Executor::write_inputs(const StepInput& input) {
+void Executor::stage_inputs(const StepInput& input) {
   const model::ProgramInputs& io = program().io;
   const RankMemory& memory = memories_[0];
   copy_to(host_inputs_, memory.input_offset(io.token_ids), input.token_ids);
@@ -165,6 +180,13 @@ void Executor::write_inputs(const StepInput& input) {
   copy_to(host_inputs_, memory.input_offset(io.slots), input.slots);
   copy_to(host_inputs_, memory.input_offset(io.sequence), input.sequence);
   copy_to(host_inputs_, memory.input_offset(io.sample_rows), input.sample_rows);
+  const auto stride = static_cast<std::size_t>(options_.max_samples) * sizeof(float);
+  copy_to(host_sampling_, 0, input.temperature);
+  copy_to(host_sampling_, stride, input.top_p);
+  copy_to(host_sampling_, 2 * stride, input.uniform);
+}
+
+void Executor::enqueue_input_copies(const model::StepShape& shape) {
   for (std::size_t rank = 0; rank < memories_.size(); ++rank) {
     hip::check(api_, api_.hipSetDevice(memories_[rank].device()), "hipSetDevice");
     hip::check(api_,
@@ -172,13 +194,7 @@ void Executor::write_inputs(const StepInput& input) {
                                    hipMemcpyHostToDevice, streams_[rank].get()),
                "hipMemcpyAsync of step inputs");
   }
-  update_block_table(input);
-
-  if (input.samples() == 0) return;
-  const auto stride = static_cast<std::size_t>(options_.max_samples) * sizeof(float);
-  copy_to(host_sampling_, 0, input.temperature);
-  copy_to(host_sampling_, stride, input.top_p);
-  copy_to(host_sampling_, 2 * stride, input.uniform);
+  if (shape.samples == 0) return;
   hip::check(api_, api_.hipSetDevice(memories_[0].device()), "hipSetDevice");
   hip::check(api_,
              api_.hipMemcpyAsync(sampling_.get(), host_sampling_.at<std::byte>(), host_sampling_.bytes(),
@@ -212,9 +228,27 @@ void Executor::update_block_table(const StepInput& input) {
                             host_block_table_.at<std::byte>(begin), bytes, hipMemcpyHostToDevice, streams_[rank].get()),
         "hipMemcpyAsync of the block table");
   }
+  // A graph is ordered behind rank 0's stream alone.
+  if (use_graphs_ && memories_.size() > 1) wait_for_all();
 }
 
-void Executor::run_plan(const StepPlan& plan, const model::StepShape& shape, StepObserver* observer) {
+bool Executor::capture(StepPlan& plan, const model::StepShape& shape) {
+  // Not the first time: shapes that never come again are not worth it, and what the driver loads lazily must not be
+  // loaded during a capture.
+  if (plan.launched == 0) return false;
+  try {
+    plan.graph.emplace(api_, ranks_, [&] { enqueue(plan, shape, nullptr); });
+  } catch (const Error& error) {
+    if (options_.graphs == Graphs::on) throw;
+    use_graphs_ = false;
+    spdlog::warn("steps are launched kernel by kernel from now on, because one could not be captured: {}",
+                 error.what());
+  }
+  return plan.graph.has_value();
+}
+
+void Executor::enqueue(const StepPlan& plan, const model::StepShape& shape, StepObserver* observer) {
+  enqueue_input_copies(shape);
   for (const Segment& segment : plan.segments) {
     if (segment.before) communicator_->exchange(segment.before->partials, segment.before->bytes);
     for (std::size_t rank = 0; rank < segment.launches.size(); ++rank) {

@@ -16,6 +16,13 @@
 
 namespace wavetune::engine {
 
+/// Whether steps are replayed from graphs. A shape's first step is launched kernel by kernel in any case.
+enum class Graphs {
+  automatic,  ///< on GPUs; on the CPU for one rank, since a graph runs its ranks there one after the other
+  on,
+  off,
+};
+
 struct ExecutorOptions {
   std::vector<int> devices{0};  ///< one for each rank
   std::int64_t max_step_tokens = 256;
@@ -25,6 +32,13 @@ struct ExecutorOptions {
   std::int64_t page_size = 16;
   std::int64_t pages = 1024;
   InitialContents contents = InitialContents::untouched;
+  Graphs graphs = Graphs::automatic;
+};
+
+/// What became of the last step.
+struct StepReport {
+  bool from_graph = false;
+  LaunchCounts launches;
 };
 
 /// Looks on while a step runs: called around each call's launches on rank 0, whose stream is given.
@@ -53,7 +67,12 @@ class Executor {
 
   /// Runs one step and waits for it. One token id for each sample row. Throws Error usage when the step is larger than
   /// the executor was made for, device when a call fails.
+  /// With an observer nothing comes from a graph.
   std::vector<std::int32_t> step(const StepInput& input, StepObserver* observer = nullptr);
+  const StepReport& last_step() const { return report_; }
+  /// Of a step in which one sequence with a short context decodes one token.
+  LaunchCounts decode_launches();
+  bool uses_graphs() const { return use_graphs_; }
 
   /// Logits of the last step: [samples, vocab].
   std::vector<float> logits() const;
@@ -71,9 +90,11 @@ class Executor {
 
  private:
   void check_fits(const StepInput& input) const;
-  void write_inputs(const StepInput& input);
+  void stage_inputs(const StepInput& input);
   void update_block_table(const StepInput& input);
-  void run_plan(const StepPlan& plan, const model::StepShape& shape, StepObserver* observer);
+  bool capture(StepPlan& plan, const model::StepShape& shape);
+  void enqueue(const StepPlan& plan, const model::StepShape& shape, StepObserver* observer);
+  void enqueue_input_copies(const model::StepShape& shape);
   void launch(const std::vector<PlannedLaunch>& launches, std::size_t rank, StepObserver* observer);
   void gather_logits(const model::StepShape& shape);
   void wait_for_all();
@@ -86,7 +107,9 @@ class Executor {
   ExecutorOptions options_;
   std::vector<std::int64_t> context_buckets_;
   std::vector<model::Program> programs_;  ///< one for each rank
+  bool use_graphs_ = false;
   std::vector<hip::Stream> streams_;
+  std::vector<comm::Rank> ranks_;  ///< devices and streams
   std::vector<RankMemory> memories_;
   std::unique_ptr<comm::Communicator> communicator_;
   std::unique_ptr<StepPlanner> planner_;
@@ -100,6 +123,7 @@ class Executor {
   hip::DeviceBuffer sampling_;  ///< on rank 0
   hip::DeviceBuffer tokens_;    ///< on rank 0
   std::int64_t last_samples_ = 0;
+  StepReport report_;
 };
 
 }  // namespace wavetune::engine

@@ -95,6 +95,12 @@ void Replica::run_step() {
   }
   scheduler_.complete(batch);
   ++totals_.steps;
+  const StepReport& report = executor_->last_step();
+  totals_.graph_steps += report.from_graph ? 1 : 0;
+  if (std::all_of(batch.begin(), batch.end(), [](const BatchEntry& entry) { return entry.count == 1; })) {
+    totals_.step_launches = report.launches.total;
+    totals_.layer_launches = report.launches.most;
+  }
   std::size_t sample = 0;
   for (const BatchEntry& entry : batch) {
     Sequence& sequence = *entry.sequence;

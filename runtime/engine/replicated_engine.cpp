@@ -63,6 +63,9 @@ EngineStats ReplicatedEngine::stats() const {
     total.generation_tokens += one.generation_tokens;
     total.preemptions += one.preemptions;
     total.steps += one.steps;
+    total.graph_steps += one.graph_steps;
+    total.step_launches = std::max(total.step_launches, one.step_launches);
+    total.layer_launches = std::max(total.layer_launches, one.layer_launches);
     total.cache_usage += one.cache_usage / static_cast<double>(replicas_.size());
   }
   const kernels::LookupCounters lookups = counters_();

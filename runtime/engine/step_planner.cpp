@@ -32,7 +32,7 @@ StepPlanner::StepPlanner(const hip::Api& api, kernels::KernelCache& kernels, std
       limits_(limits),
       workspaces_(programs.size()) {}
 
-const StepPlan& StepPlanner::plan(const model::StepShape& shape) {
+StepPlan& StepPlanner::plan(const model::StepShape& shape) {
   const std::array<std::int64_t, 3> key{shape.tokens, shape.samples, shape.context};
   auto entry = kept_.find(key);
   if (entry == kept_.end()) {
@@ -84,6 +84,12 @@ StepPlan StepPlanner::build(const model::StepShape& shape) {
     }
   }
   if (sampler) append(plan.sampler, *sampler, sampler_views(shape), {}, 0, -1);
+  std::vector<int> launched;
+  for (const Segment& segment : plan.segments) {
+    for (const PlannedLaunch& launch : segment.launches.front()) launched.push_back(launch.call);
+  }
+  for (const PlannedLaunch& launch : plan.sampler) launched.push_back(launch.call);
+  plan.counts = count_launches(launched, programs_[0]);
   return plan;
 }
 

@@ -12,7 +12,9 @@
 
 #include "model/program.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/engine/launch_counts.h"
 #include "runtime/engine/rank_memory.h"
+#include "runtime/engine/step_graph.h"
 #include "runtime/kernels/kernel_cache.h"
 
 namespace wavetune::engine {
@@ -41,6 +43,10 @@ struct Segment {
 struct StepPlan {
   std::vector<Segment> segments;
   std::vector<PlannedLaunch> sampler;  ///< on rank 0, after the logits are gathered; empty when nothing is sampled
+  LaunchCounts counts;                 ///< of rank 0
+  /// The executor's: how often the plan was launched kernel by kernel, and from the second time on its graph.
+  std::int64_t launched = 0;
+  std::optional<StepGraph> graph;
 };
 
 /// Where the sampler finds its operands on rank 0.
@@ -66,7 +72,7 @@ class StepPlanner {
               PlannerLimits limits);
 
   /// Kernels are those of the shape rounded up as in kernels::lookup_shape. The reference is valid until the next call.
-  const StepPlan& plan(const model::StepShape& shape);
+  StepPlan& plan(const model::StepShape& shape);
 
  private:
   struct Kept {

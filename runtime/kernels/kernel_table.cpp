@@ -69,6 +69,29 @@ db::Config default_for(const templates::Operator& op, const db::Problem& problem
   return *best;
 }
 
+/// Whether there is a configuration that reads the operands in these orders.
+bool readable(const templates::Operator& op, const db::Problem& problem, const templates::DeviceLimits& limits,
+              const Orders& orders) {
+  if (fits(orders, op, problem, op.default_config(problem, limits))) return true;
+  bool found = false;
+  op.space(problem, limits).visit([&](const db::Config& config) {
+    found = fits(orders, op, problem, config);
+    return !found;
+  });
+  return found;
+}
+
+/// The same at every number of rows that a step may have: some kernels are for few rows alone.
+bool readable_at_all_m(const templates::Operator& op, db::Problem problem, const templates::DeviceLimits& limits,
+                       const Orders& orders) {
+  if (!problem.dims.contains("m")) return readable(op, problem, limits, orders);
+  for (const std::int64_t m : {1, 16, 256, 4096}) {
+    problem.dims["m"] = m;
+    if (!readable(op, problem, limits, orders)) return false;
+  }
+  return true;
+}
+
 bool same_work(const Distance& distance) {
   return std::get<0>(distance) == 0 && std::get<1>(distance) == 0 && std::get<2>(distance) == 0;
 }
@@ -107,6 +130,10 @@ WinnerIndex::WinnerIndex(const db::Database* database, const db::Environment& en
     if (added) entry->second = templates::source_hash(*op);
     return winner.source_hash != entry->second;
   });
+  for (std::size_t i = 0; i < winners_.size(); ++i) by_family_.emplace(family_key(winners_[i].problem), i);
+}
+
+WinnerIndex::WinnerIndex(std::vector<db::Winner> winners) : winners_(std::move(winners)) {
   for (std::size_t i = 0; i < winners_.size(); ++i) by_family_.emplace(family_key(winners_[i].problem), i);
 }
 
@@ -159,9 +186,13 @@ Orders WinnerIndex::preferred_orders(const db::Problem& problem, const templates
     const Orders orders = orders_of(winners_[entry->second].config);
     if (allowed(orders)) ++votes[orders];
   }
-  if (votes.empty()) return orders_of(op.default_config(problem, limits));
   const auto most = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return std::max_element(votes.begin(), votes.end(), most)->first;
+  while (!votes.empty()) {
+    const auto first = std::max_element(votes.begin(), votes.end(), most);
+    if (readable_at_all_m(op, problem, limits, first->first)) return first->first;
+    votes.erase(first);
+  }
+  return orders_of(op.default_config(problem, limits));
 }
 
 }  // namespace wavetune::kernels

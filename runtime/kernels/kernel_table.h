@@ -40,15 +40,17 @@ class WinnerIndex {
  public:
   /// `database` may be nullptr: everything falls back.
   WinnerIndex(const db::Database* database, const db::Environment& environment);
+  /// Of winners from elsewhere, whatever sources they were made with.
+  explicit WinnerIndex(std::vector<db::Winner> winners);
   /// The dimensions of work "m", "context" and "rows" and the capacities "slots", "sequences" and "pages" may differ;
   /// all others must be equal. A config that the operator's space rejects for `problem`, or that reads an operand in
   /// another order than the one set for its family, is skipped.
   Choice choose(const db::Problem& problem, const templates::DeviceLimits& limits) const;
   /// Says how the weights of a problem's family lie: from then on only what reads them so is chosen.
   void set_orders(const db::Problem& problem, Orders orders);
-  /// The orders that most winners of the problem's family read their weights in. `weights` tells which operands are
-  /// weights, and of those which may be moved; the others stay in rows. Without winners: what the default configuration
-  /// reads.
+  /// The orders that most winners of the problem's family read their weights in, of those that can be read at any m.
+  /// `weights` tells which operands are weights, and of those which may be moved; the others stay in rows. Without
+  /// winners: what the default configuration reads.
   enum class Moves { not_a_weight, stays, may_move };
   Orders preferred_orders(const db::Problem& problem, const templates::DeviceLimits& limits,
                           const std::vector<Moves>& weights) const;

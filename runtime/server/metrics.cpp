@@ -100,6 +100,11 @@ std::string Metrics::text(const std::string& model, const engine::EngineStats& e
   sample("counter", "vllm:generation_tokens_total", "Tokens generated.", engine.generation_tokens);
   sample("counter", "vllm:num_preemptions_total", "Requests set back for want of cache.", engine.preemptions);
   sample("counter", "wavetune:steps_total", "Steps of the forward program.", engine.steps);
+  sample("counter", "wavetune:graph_steps_total", "Steps replayed from a graph: no host work between their kernels.",
+         engine.graph_steps);
+  sample("gauge", "wavetune:launches_per_step", "Kernels that the last decode step launched, on one device.",
+         engine.step_launches);
+  sample("gauge", "wavetune:launches_per_layer", "The most of them in one layer.", engine.layer_launches);
   sample("gauge", "wavetune:engine_snapshot_age_seconds",
          "Age of the engine's numbers here; it grows when the engine is stuck.", engine_age);
   out += type_line("wavetune:kernel_shapes", "gauge",

@@ -26,15 +26,31 @@ struct ServeOptions {
   double drain_seconds = 30;
 };
 
-po::options_description describe(ServeOptions& options, std::string& drain, std::string& database, int& port) {
+engine::Graphs parse_graphs(const std::string& text) {
+  if (text == "auto") return engine::Graphs::automatic;
+  if (text == "on") return engine::Graphs::on;
+  if (text == "off") return engine::Graphs::off;
+  fail(ErrorKind::usage, "serve: --graphs '{}' must be auto, on or off", text);
+}
+
+/// Options that are parsed further before they are ones.
+struct RawOptions {
+  std::string drain, database, graphs;
+  int port = 0;
+};
+
+po::options_description describe(ServeOptions& options, RawOptions& raw) {
   engine::EngineOptions& engine = options.engine;
   po::options_description model("Model and kernels");
   model.add_options()("model", po::value(&engine.model_directory)->required(),
                       "folder with config.json, weights and tokenizer")(
-      "db", po::value(&database), "tuning database; without one every kernel runs with its default configuration")(
-      "device", po::value(&engine.device)->default_value(engine.device),
-      "auto, hip, cuda or cpu, with :N for N devices")("require-tuned", po::bool_switch(&engine.require_tuned),
-                                                       "refuse to start when a shape would run untuned");
+      "db", po::value(&raw.database),
+      "tuning database, or a JSON export of one; otherwise the tuned set that comes with wavetune for the device, and "
+      "default configurations where there is none")("device", po::value(&engine.device)->default_value(engine.device),
+                                                    "auto, hip, cuda or cpu, with :N for N devices")(
+      "require-tuned", po::bool_switch(&engine.require_tuned), "refuse to start when a shape would run untuned")(
+      "graphs", po::value(&raw.graphs)->default_value("auto"),
+      "replay steps from graphs, without host work between kernels: on, off, or auto (on GPUs, and on one CPU device)");
   po::options_description layout("Layout (otherwise as stored in the database)");
   layout.add_options()("tp", po::value(&engine.tp), "tensor-parallel degree")("dp", po::value(&engine.dp), "replicas");
   po::options_description limits("Limits");
@@ -46,9 +62,11 @@ po::options_description describe(ServeOptions& options, std::string& drain, std:
       "cache-tokens", po::value(&engine.cache_tokens), "capacity of a replica's cache; otherwise what fits in memory");
   po::options_description http("Network");
   http.add_options()("host", po::value(&options.api.http.host)->default_value(options.api.http.host),
-                     "address to listen on")("port", po::value(&port)->default_value(8000), "port; 0: any free one")(
+                     "address to listen on")("port", po::value(&raw.port)->default_value(8000),
+                                             "port; 0: any free one")(
       "served-model-name", po::value(&options.model_name), "the name that clients use; otherwise the model folder's")(
-      "drain", po::value(&drain)->default_value("30s"), "how long requests under way may take after SIGINT or SIGTERM");
+      "drain", po::value(&raw.drain)->default_value("30s"),
+      "how long requests under way may take after SIGINT or SIGTERM");
   po::options_description all;
   all.add(model).add(layout).add(limits).add(http);
   return all;
@@ -71,7 +89,10 @@ void check_given(const po::variables_map& values) {
 void print_start(const engine::CreatedEngine& created, const server::ModelCard& card) {
   std::cout << fmt::format("serving {} on {}\n", card.id, created.device_name)
             << fmt::format("layout: {}\n", created.layout.description)
-            << fmt::format("kernels: {}\n", created.coverage.summary())
+            << fmt::format("kernels: {} ({})\n", created.coverage.summary(),
+                           created.tuning.empty() ? "no database, and no tuned set for this device" : created.tuning)
+            << fmt::format("decode: {}, {}\n", created.decode_launches.summary(),
+                           created.graphs ? "replayed from a graph" : "launched kernel by kernel")
             << fmt::format("context: {} tokens a sequence, {} tokens of cache a replica\n", card.max_model_len,
                            created.cache_tokens);
 }
@@ -92,10 +113,8 @@ void wait_for_signal() {
 
 int serve_command(const std::vector<std::string>& args) {
   ServeOptions options;
-  std::string drain;
-  std::string database;
-  int port = 0;
-  po::options_description described = describe(options, drain, database, port);
+  RawOptions raw;
+  po::options_description described = describe(options, raw);
   const CommandHelp help{
       "serve",
       "serve --model DIR [--db FILE] [options]",
@@ -108,10 +127,12 @@ int serve_command(const std::vector<std::string>& args) {
   po::variables_map values;
   if (!parse_command_line(help, described, {}, args, values)) return 0;
   check_given(values);
-  if (port < 0 || port > 65535) fail(ErrorKind::usage, "serve: --port {} must lie between 0 and 65535", port);
-  options.api.http.port = static_cast<std::uint16_t>(port);
-  options.drain_seconds = parse_duration_seconds(drain, "--drain");
-  if (!database.empty()) options.engine.database = database;
+  if (raw.port < 0 || raw.port > 65535)
+    fail(ErrorKind::usage, "serve: --port {} must lie between 0 and 65535", raw.port);
+  options.api.http.port = static_cast<std::uint16_t>(raw.port);
+  options.drain_seconds = parse_duration_seconds(raw.drain, "--drain");
+  options.engine.graphs = parse_graphs(raw.graphs);
+  if (!raw.database.empty()) options.engine.database = raw.database;
 
   // What fails quickly comes first: a wrong folder or a port that is taken should not show after minutes of loading
   // weights.

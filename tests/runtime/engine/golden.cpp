@@ -95,6 +95,7 @@ TestGroup make_group(const std::string& model, const GroupOptions& options) {
   executor.page_size = 16;
   executor.pages = 64;
   executor.contents = InitialContents::poison;
+  executor.graphs = options.graphs;
   group.executor = std::make_unique<Executor>(options.provider ? options.provider : test_provider(),
                                               options.kernels != nullptr ? *options.kernels : shared_kernels().cache,
                                               group.config, model::Checkpoint::open(folder), executor);

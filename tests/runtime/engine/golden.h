@@ -72,6 +72,7 @@ struct GroupOptions {
   std::optional<templates::DType> dtype = std::nullopt;     ///< compute in this instead of the checkpoint's
   std::shared_ptr<const hip::Provider> provider = nullptr;  ///< none: test_provider()
   kernels::KernelCache* kernels = nullptr;                  ///< none: one of test_provider() that all tests share
+  Graphs graphs = Graphs::automatic;
 };
 TestGroup make_group(const std::string& model, const GroupOptions& options = {});
 

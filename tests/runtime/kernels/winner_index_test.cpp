@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "db/base/error.h"
+#include "runtime/hip/cuda/cuda_target.h"
 #include "runtime/kernels/coverage.h"
 #include "runtime/kernels/kernel_table.h"
 #include "templates/registry.h"
@@ -169,6 +170,38 @@ TEST_F(WeightOrderTest, ChoosesOnlyWhatReadsTheWeightsAsTheyLie) {
   EXPECT_NE(index.choose(product(256), gpu()).match, Match::exact) << "its winner reads rows";
   const std::vector<db::Problem> problems{product(1), product(256)};
   EXPECT_EQ(coverage_of(index, problems, gpu()).exact, 1) << "coverage counts what will really be run";
+}
+
+/// On NVIDIA only the kernels for few rows read shuffled weights.
+TEST_F(WeightOrderTest, TakesNoOrderThatSomeNumberOfRowsCannotRead) {
+  const templates::DeviceLimits hopper = hip::cuda::limits_of_arch("sm_90a");
+  const templates::Operator& op = templates::get_operator("gemm");
+  int shuffled = 0;
+  for (const std::int64_t m : {1, 4, 16}) {
+    db::Trial trial;
+    trial.problem = product(m);
+    op.space(trial.problem, hopper).visit([&](const db::Config& config) {
+      trial.config = config;
+      return op.arrangement(trial.problem, config, weights_of_gemm) != templates::Arrangement::shuffled_weights;
+    });
+    shuffled += op.arrangement(trial.problem, trial.config, weights_of_gemm) != templates::Arrangement::rows ? 1 : 0;
+    trial.source_hash = templates::source_hash(op);
+    trial.median_us = 5;
+    trial.samples_us = {5};
+    database_->set_current_source("gemm", trial.source_hash);
+    database_->add_trial(environment, trial);
+  }
+  if (shuffled == 0) GTEST_SKIP() << "no kernel for sm_90a reads shuffled weights";
+  WinnerIndex index(&*database_, environment);
+  const Orders orders =
+      index.preferred_orders(product(1), hopper, {Moves::not_a_weight, Moves::may_move, Moves::not_a_weight});
+  index.set_orders(product(1), orders);
+  for (const std::int64_t m : {1, 64, 256, 4096}) {
+    EXPECT_NO_THROW({
+      const Choice choice = index.choose(product(m), hopper);
+      EXPECT_EQ(op.arrangement(product(m), choice.config, weights_of_gemm), orders[weights_of_gemm]) << m;
+    });
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ TEST(ServeCommand, MistakesAreOneClearLine) {
                         {{"--model", demo, "--tp", "0"}, ErrorKind::usage, "--tp 0"},
                         {{"--model", demo, "--max-context", "-5"}, ErrorKind::usage, "--max-context -5"},
                         {{"--model", demo, "--drain", "soon"}, ErrorKind::usage, "soon"},
+                        {{"--model", demo, "--graphs", "maybe"}, ErrorKind::usage, "--graphs 'maybe'"},
                         {{"--model", demo, "--port", "0", "--host", "no such host"}, ErrorKind::usage, "no such host"},
                         {{"--model", "/no/such/model"}, ErrorKind::not_found, "/no/such/model"}};
   for (const Case& one : cases) {
