@@ -1,0 +1,28 @@
+# Install script: writes share/doc/wavetune/LIBRARIES.txt, which says of each bundled library from which Debian package and
+# version it was taken, and copies those packages' licence texts to share/doc/wavetune/licences/. Needs wavetune_prefix.
+# Where dpkg is not what installed the libraries, the list has their names alone.
+set(documents "${wavetune_prefix}/share/doc/wavetune")
+file(GLOB libraries RELATIVE "${wavetune_prefix}/lib" "${wavetune_prefix}/lib/*.so*")
+find_program(dpkg_query dpkg-query)
+set(text "Shared libraries in lib/, unchanged, each under its own licence (licences/).\n\n")
+foreach(library ${libraries})
+  if(IS_SYMLINK "${wavetune_prefix}/lib/${library}")
+    continue()
+  endif()
+  set(line "${library}")
+  if(dpkg_query)
+    # Some packages hold the same library for other architectures: those are not below .../x86_64-linux-gnu/.
+    execute_process(COMMAND ${dpkg_query} -S "*-linux-gnu*/${library}" OUTPUT_VARIABLE owner ERROR_QUIET)
+    if(owner MATCHES "^([^:\n]+):")
+      set(package ${CMAKE_MATCH_1})
+      execute_process(COMMAND ${dpkg_query} -W "-f=\${Version}" ${package} OUTPUT_VARIABLE version ERROR_QUIET)
+      string(APPEND line "  from ${package} ${version}")
+      if(EXISTS "/usr/share/doc/${package}/copyright")
+        file(REAL_PATH "/usr/share/doc/${package}/copyright" licence)
+        configure_file("${licence}" "${documents}/licences/${package}.txt" COPYONLY)
+      endif()
+    endif()
+  endif()
+  string(APPEND text "${line}\n")
+endforeach()
+file(WRITE "${documents}/LIBRARIES.txt" "${text}")
