@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,14 +58,14 @@ class Bench {
     if (!winner) return 0;
 
     const measure::PreparedProblem prepared = measure::prepare_problem(op, problem, 1);
-    std::vector<std::unique_ptr<measure::Candidate>> candidates;
-    candidates.push_back(load(prepared, winner->config));
+    std::vector<Loaded> candidates;
+    if (auto best = load(prepared, winner->config)) candidates.push_back(std::move(*best));
     const auto space = std::make_shared<const SearchSpace>(op.space(problem, provider_->devices().front().limits));
     auto strategy = make_strategy("random", space, {.seed = 99});
     while (static_cast<int>(candidates.size()) <= sampled_) {
       const auto point = strategy->ask();
       if (!point) break;
-      if (auto candidate = load(prepared, space->config(*point))) candidates.push_back(std::move(candidate));
+      if (auto candidate = load(prepared, space->config(*point))) candidates.push_back(std::move(*candidate));
     }
     const std::vector<double> times = measure_in_turns(candidates);
     const double tuned = times.front();
@@ -85,24 +86,31 @@ class Bench {
     return tuning;
   }
 
+  /// With operands of its own.
+  struct Loaded {
+    std::unique_ptr<measure::OperandPool> operands;
+    std::unique_ptr<measure::Candidate> candidate;
+  };
+
   /// Nothing when it does not compile or the device cannot run it.
-  std::unique_ptr<measure::Candidate> load(const measure::PreparedProblem& prepared, const db::Config& config) {
+  std::optional<Loaded> load(const measure::PreparedProblem& prepared, const db::Config& config) {
     const auto compiled = compiler_.compile(
         {device_, provider_->prelude() + templates::kernel_source(*prepared.op, prepared.problem, config),
          provider_->compile_options(provider_->devices().front())});
-    if (compiled.outcome != db::Outcome::ok) return nullptr;
-    auto candidate = measure::load_candidate(*provider_, prepared, config, compiled.code, {});
-    if (candidate->over_limits()) return nullptr;
-    candidate->reset();
-    return candidate;
+    if (compiled.outcome != db::Outcome::ok) return std::nullopt;
+    Loaded loaded{std::make_unique<measure::OperandPool>(*provider_, prepared, measure::PoolOptions{}), nullptr};
+    loaded.operands->arrange_for(config);
+    loaded.candidate = measure::load_candidate(*provider_, *loaded.operands, config, compiled.code);
+    if (loaded.candidate->over_limits()) return std::nullopt;
+    return loaded;
   }
 
   /// Medians; each round measures all, so that a change of the machine's speed hits all alike.
-  std::vector<double> measure_in_turns(std::vector<std::unique_ptr<measure::Candidate>>& candidates) {
+  std::vector<double> measure_in_turns(std::vector<Loaded>& candidates) {
     std::vector<std::vector<double>> samples(candidates.size());
-    for (auto& candidate : candidates) candidate->timed(1);
+    for (Loaded& loaded : candidates) loaded.candidate->timed(1);
     for (int round = 0; round < 15; ++round) {
-      for (std::size_t i = 0; i < candidates.size(); ++i) samples[i].push_back(candidates[i]->timed(5) / 5);
+      for (std::size_t i = 0; i < candidates.size(); ++i) samples[i].push_back(candidates[i].candidate->timed(5) / 5);
     }
     std::vector<double> medians;
     for (const auto& of_one : samples) medians.push_back(measure::median(of_one));
