@@ -42,8 +42,7 @@ const CommandHelp help = {
      "wavetune tune --offline --arch gfx950 --model glm-5.2 --tp 4,8 --db tuning.db --budget 1h",
      "wavetune tune --offline --model glm-5.2 --tp 4 --expert-format mxfp4 --dense-format fp8_token --db tuning.db",
      "wavetune tune --offline --arch sm_90a --model glm-5.2 --tp 4,8 --decode-batches 1,2,4,8,16,32,64 --db tuning.db",
-     "wavetune tune --model glm-5.2 --tp 4,8 --node-devices 8 --device cuda:1 --dense-format bf16,fp8_token --db "
-     "tuning.db",
+     "wavetune tune --model glm-5.2 --tp 4,8 --node-devices 8 --device cuda:1 --dense-format fp8_token --db t.db",
      "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json",
      "wavetune tune --spec matmul.json --db tuning.db --device hip --budget 5m"}};
 

@@ -24,11 +24,7 @@ bool read_by_kernels(Role role) { return role == Role::input || role == Role::in
 }  // namespace
 
 OperandPool::OperandPool(const hip::Provider& provider, const PreparedProblem& prepared, const PoolOptions& options)
-    : provider_(provider),
-      api_(provider.api()),
-      prepared_(prepared),
-      options_(options),
-      guard_(options.guards ? guard_bytes : 0) {}
+    : api_(provider.api()), prepared_(prepared), options_(options), guard_(options.guards ? guard_bytes : 0) {}
 
 bool OperandPool::arranged_alike(const db::Config& a, const db::Config& b) const {
   for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {

@@ -68,7 +68,6 @@ class OperandPool {
   const templates::HostTensor& host(std::size_t operand) const;
   void fill(void* at, int byte, std::size_t bytes) const;
 
-  const hip::Provider& provider_;
   const hip::Api& api_;
   const PreparedProblem& prepared_;
   PoolOptions options_;
