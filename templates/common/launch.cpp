@@ -59,6 +59,14 @@ bool vector_aligned(const View& view, DType type, std::int64_t elements) {
          view.batch_stride % elements == 0;
 }
 
+void require_chunks(const View& view, DType type, std::string_view op, std::string_view operand) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 &&
+                       bytes_of(type, view.row_stride) % 16 == 0 && bytes_of(type, view.batch_stride) % 16 == 0;
+  if (!aligned) {
+    fail(ErrorKind::usage, "{}: rows of {} must begin at multiples of 16 bytes in this configuration", op, operand);
+  }
+}
+
 std::int64_t parameter(const Config& config, std::string_view name) {
   const auto found = config.find(name);
   if (found == config.end()) {

@@ -1,6 +1,7 @@
 // What the host sides of the operators share: checking shapes, packing parameter structs, alignment of views.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <initializer_list>
 #include <type_traits>
@@ -43,10 +44,23 @@ bool is_cpu(const DeviceLimits& limits);
 /// vector's size.
 bool vector_aligned(const View& view, DType type, std::int64_t elements);
 
+/// Throws Error usage when `view` does not begin at a multiple of 16 bytes or its rows do not.
+void require_chunks(const View& view, DType type, std::string_view op, std::string_view operand);
+
 /// Most slots of a paged cache.
 inline constexpr std::int64_t max_slots = std::int64_t{1} << 30;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The least power of two that is not below `value`, 1 at least: block tiles are held against it.
+constexpr std::int64_t power_of_two_above(std::int64_t value) {
+  return value <= 1 ? 1 : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
+}
+
+/// Bytes of so many packed elements, in the type that sizes and strides are computed in.
+inline std::int64_t bytes_of(DType type, std::int64_t elements) {
+  return static_cast<std::int64_t>(bits_of(type)) * elements / 8;
+}
 
 /// Bytes of a kernel's parameter struct, which must have the layout of the struct `Params` in the .hip file.
 template <class Params>

@@ -2,9 +2,6 @@
 
 #include <charconv>
 
-#include "db/base/error.h"
-#include "templates/common/launch.h"
-
 namespace wavetune::templates {
 namespace {
 
@@ -20,17 +17,11 @@ int sm_number(std::string_view arch) {
 
 }  // namespace
 
+bool is_nvidia(const DeviceLimits& limits) { return limits.arch.starts_with("sm_"); }
+
 bool has_copy_engine(const DeviceLimits& limits) {
   constexpr int hopper = 90;
   return sm_number(limits.arch) >= hopper;
-}
-
-void require_bulk_rows(const View& view, DType type, std::string_view op, std::string_view operand) {
-  constexpr std::int64_t unit = 16;
-  if (!vector_aligned(view, type, unit / static_cast<std::int64_t>(size_of(type)))) {
-    fail(ErrorKind::usage, "{}: rows of {} must begin at multiples of {} bytes in configurations with stages", op,
-         operand, unit);
-  }
 }
 
 }  // namespace wavetune::templates

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "templates/common/launch.h"
+#include "templates/common/nvidia.h"
 #include "templates/gemm/nvidia.h"
 
 namespace wavetune::templates {
@@ -30,17 +30,9 @@ struct Tiles {
   std::int64_t waves() const { return wm * wn * wk; }
 };
 
-std::int64_t format_code(DType type) { return type == DType::bf16 ? 16 : type == DType::fp8 ? 0 : 4; }
-
-std::int64_t power_of_two_above(std::int64_t value) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 1))));
-}
-
-std::int64_t row_bytes(DType type, std::int64_t k) { return static_cast<std::int64_t>(bits_of(type)) * k / 8; }
-
 /// 16-byte chunks of one operand that a lane holds for one step.
 std::int64_t step_chunks(DType type, std::int64_t step_k, std::int64_t tile) {
-  return row_bytes(type, step_k) / 16 / (64 / tile);
+  return bytes_of(type, step_k) / 16 / (64 / tile);
 }
 
 /// gfx950's instructions: on the chip, or imitated.
@@ -78,8 +70,8 @@ void require_geometry(Space& space, const MatrixFormat& format, const MatrixShap
   space.require("bk is one to a few steps of the instruction, and rows of a stage have 64 to 1024 bytes",
                 {"bk", "mfma"}, [format](const Config& c) {
                   const std::int64_t step = format.step_k(c.at("mfma")), bk = c.at("bk");
-                  return bk % step == 0 && bk <= 8 * step && row_bytes(format.w, bk) >= 64 &&
-                         row_bytes(format.x, bk) <= 1024;
+                  return bk % step == 0 && bk <= 8 * step && bytes_of(format.w, bk) >= 64 &&
+                         bytes_of(format.x, bk) <= 1024;
                 });
   if (format.scale_x == Scaling::group) {
     space.require("a wave's columns lie in one group of 128", {"bn", "wn"},
@@ -127,6 +119,8 @@ void require_movement(Space& space, const MatrixShape& shape, const DeviceLimits
 
 }  // namespace
 
+std::int64_t format_code(DType type) { return type == DType::bf16 ? 16 : type == DType::fp8 ? 0 : 4; }
+
 std::int64_t MatrixFormat::step_k(std::int64_t tile) const {
   return (x == DType::bf16 && w == DType::bf16 ? 8 : 32) * (64 / tile);
 }
@@ -151,7 +145,7 @@ bool has_matrix_paths(const MatrixFormat& format, const MatrixShape& shape, cons
   const bool wanted = limits.arch == "gfx942" || limits.arch == "gfx950" || (is_cpu(limits) && format.quantised());
   // gfx942's FP8 is another format (FNUZ), and it has no scaled matrix instructions.
   const bool multiplies = has_gfx950(limits) || format.x == DType::bf16;
-  const bool chunks = row_bytes(format.x, shape.k) % 16 == 0 && row_bytes(format.w, shape.k) % 16 == 0;
+  const bool chunks = bytes_of(format.x, shape.k) % 16 == 0 && bytes_of(format.w, shape.k) % 16 == 0;
   return wanted && multiplies && chunks && shape.k >= 64;
 }
 
@@ -182,7 +176,7 @@ Config matrix_default(const MatrixFormat& format, const MatrixShape& shape, cons
   Config config{{"path", few ? matrix_path::skinny : matrix_path::tile},
                 {"bm", rows},
                 {"bn", 64 * shape.column_parts},
-                {"bk", std::max<std::int64_t>(step, row_bytes(format.w, step) < 64 ? 2 * step : step)},
+                {"bk", std::max<std::int64_t>(step, bytes_of(format.w, step) < 64 ? 2 * step : step)},
                 {"wm", few ? 1 : 2},
                 {"wn", few ? 4 : 2},
                 {"wk", 1},
@@ -206,7 +200,7 @@ std::int64_t matrix_lds_bytes(const MatrixFormat& format, const Config& config) 
   if (is_nvidia_path(config)) return nvidia_lds_bytes(format, config);
   const Tiles t(config);
   if (t.skinny()) return (t.wk - 1) * t.wn * t.wave_m() * t.wave_n() * 4;
-  const std::int64_t ring = t.stages * (t.bm * row_bytes(format.x, t.bk) + t.bn * row_bytes(format.w, t.bk));
+  const std::int64_t ring = t.stages * (t.bm * bytes_of(format.x, t.bk) + t.bn * bytes_of(format.w, t.bk));
   const std::int64_t size = static_cast<std::int64_t>(size_of(format.out));
   const std::int64_t turn = config.at("epilogue") == 1 ? t.waves() * t.mfma * (t.wave_n() + 16 / size) * size : 0;
   return std::max(ring, turn);
@@ -234,7 +228,7 @@ std::int64_t matrix_registers(const MatrixFormat& format, const Config& config) 
   const std::int64_t moved =
       config.at("direct") == 1
           ? 0
-          : (t.bm * row_bytes(format.x, t.bk) + t.bn * row_bytes(format.w, t.bk)) / t.waves() / 64 / 4;
+          : (t.bm * bytes_of(format.x, t.bk) + t.bn * bytes_of(format.w, t.bk)) / t.waves() / 64 / 4;
   // Rows of X for the part that is multiplied and the next one; columns of W one or two ahead (tile.hip).
   const std::int64_t step_parts = widens ? chunks_x : 1;
   const std::int64_t fragments = 4 * (std::min<std::int64_t>(steps * step_parts, 2) * tiles_m * chunks_x / step_parts +

@@ -27,6 +27,9 @@ struct MatrixFormat {
   bool quantised() const { return scale_x != Scaling::none || scale_w != Scaling::none; }
 };
 
+/// cfg::format_x and cfg::format_w: 16 bf16, 0 fp8, 4 fp4; the latter two as gfx950's instructions have them.
+std::int64_t format_code(DType type);
+
 /// "bf16", "bf16_f32" (float32 output), "fp8_block", "fp8_token", "mxfp4", "fp8_mxfp4", "bf16_mxfp4"; nothing for
 /// others.
 std::optional<MatrixFormat> matrix_format(std::string_view dtype);
@@ -80,8 +83,6 @@ struct MatrixScales {
 MatrixScales matrix_scales(Scaling scaling, bool weights, std::int64_t rows, std::int64_t k, std::int64_t row_stride);
 /// Blocks of 32 or groups of 128 elements in k.
 std::int64_t matrix_scale_blocks(const MatrixFormat& format, std::int64_t k);
-/// Throws Error usage when `view` does not begin at a multiple of 16 bytes or its rows do not.
-void require_chunks(const View& view, DType type, std::string_view op, std::string_view operand);
 
 /// Operands of a launch; scales are null where the format has none. Shuffled operands are dense.
 struct MatrixViews {

@@ -36,10 +36,6 @@ struct Geometry {
   std::int64_t bm, bn, bk, split, tiles, stages, part, parts;
 };
 
-std::int64_t bytes_of(DType type, std::int64_t elements) {
-  return static_cast<std::int64_t>(bits_of(type)) * elements / 8;
-}
-
 }  // namespace
 
 MatrixOperand matrix_operand(DType type, std::int64_t rows, std::int64_t k, std::int64_t row_stride, bool shuffled) {
@@ -68,14 +64,6 @@ MatrixScales matrix_scales(Scaling scaling, bool weights, std::int64_t rows, std
 
 std::int64_t matrix_scale_blocks(const MatrixFormat& format, std::int64_t k) {
   return format.scale_x == Scaling::group ? ceil_div(k, 128) : k / 32;
-}
-
-void require_chunks(const View& view, DType type, std::string_view op, std::string_view operand) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 &&
-                       bytes_of(type, view.row_stride) % 16 == 0 && bytes_of(type, view.batch_stride) % 16 == 0;
-  if (!aligned) {
-    fail(ErrorKind::usage, "{}: rows of {} must begin at multiples of 16 bytes on the matrix paths", op, operand);
-  }
 }
 
 std::int64_t matrix_workspace_bytes(const MatrixShape& shape, const Config& config) {

@@ -11,7 +11,7 @@
 namespace wavetune::templates {
 namespace {
 
-constexpr const char* overlap_file = "templates/gemm/overlap.hip";
+constexpr const char* overlap_file = "templates/common/overlap.hip";
 
 bool is_stream(const Config& config) { return parameter(config, "path") == matrix_path::stream; }
 
@@ -20,8 +20,6 @@ std::string kernel_file(bool stream, std::string_view folder, std::string_view k
 }
 
 }  // namespace
-
-bool is_nvidia(const DeviceLimits& limits) { return limits.arch.starts_with("sm_"); }
 
 bool is_nvidia_path(const Config& config) { return parameter(config, "path") >= matrix_path::stream; }
 

@@ -6,7 +6,6 @@
 
 namespace wavetune::templates {
 
-bool is_nvidia(const DeviceLimits& limits);
 /// Whether a configuration, of a matrix path, is one of these paths'.
 bool is_nvidia_path(const Config& config);
 

@@ -4,7 +4,6 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <bit>
 
 namespace wavetune::templates {
 namespace {
@@ -15,10 +14,6 @@ bool is_matrix(std::int64_t path) { return path == matrix || path == matrix_dire
 
 /// Elements of one 16-byte access: what the matrix path moves at a time.
 std::int64_t run_of(DType type) { return 16 / static_cast<std::int64_t>(size_of(type)); }
-
-std::int64_t power_of_two_above(std::int64_t value) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 1))));
-}
 
 /// A configuration's parameters, by field.
 struct Tile {

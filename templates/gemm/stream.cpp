@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "templates/common/launch.h"
+#include "templates/common/nvidia.h"
 
 namespace wavetune::templates {
 namespace {
@@ -17,14 +17,6 @@ constexpr std::int64_t tile_x = 8, tile_w = 16, step_bytes = 64;
 constexpr std::int64_t longest_fp4_k = 98304;
 /// Largest clusters that every device runs.
 constexpr std::int64_t most_blocks_of_cluster = 8;
-
-std::int64_t bytes_of(DType type, std::int64_t elements) {
-  return static_cast<std::int64_t>(bits_of(type)) * elements / 8;
-}
-
-std::int64_t power_of_two_above(std::int64_t value) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 1))));
-}
 
 /// A configuration's parameters, by field.
 struct Tiles {
@@ -65,10 +57,9 @@ std::int64_t sums_of(const Tiles& t) { return t.rows() / tile_w * (t.bm / tile_x
 }  // namespace
 
 bool has_stream(const MatrixFormat& format, const MatrixShape& shape, const DeviceLimits& limits) {
-  const bool clusters = limits.arch.starts_with("sm_9") || limits.arch.starts_with("sm_1");
   const bool chunks = bytes_of(format.x, shape.k) % 16 == 0 && bytes_of(format.w, shape.k) % 16 == 0;
   if (widens_to_fp8(format) && (limits.arch != "sm_90a" || shape.k > longest_fp4_k)) return false;
-  return clusters && format.x != DType::fp4 && chunks && shape.k >= 64;
+  return has_copy_engine(limits) && format.x != DType::fp4 && chunks && shape.k >= 64;
 }
 
 std::vector<std::int64_t> stream_values(std::string_view parameter, const MatrixFormat& format) {
@@ -196,9 +187,8 @@ Config stream_default(const MatrixFormat& format, const MatrixShape& shape, cons
 
 db::NamedInts stream_constants(const MatrixFormat& format, const MatrixShape& shape, const Config& config) {
   db::NamedInts constants(config.begin(), config.end());
-  const auto code = [](DType type) -> std::int64_t { return type == DType::bf16 ? 16 : type == DType::fp8 ? 0 : 4; };
-  return with_constants(std::move(constants), {{"format_x", code(format.x)},
-                                               {"format_w", code(format.w)},
+  return with_constants(std::move(constants), {{"format_x", format_code(format.x)},
+                                               {"format_w", format_code(format.w)},
                                                {"scale_x", static_cast<std::int64_t>(format.scale_x)},
                                                {"scale_w", static_cast<std::int64_t>(format.scale_w)},
                                                {"out_dtype", element_code(format.out)},

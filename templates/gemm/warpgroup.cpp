@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "db/base/error.h"
 #include "templates/common/launch.h"
@@ -35,14 +34,6 @@ std::int64_t stage_bytes(const MatrixFormat& format, std::int64_t bm, std::int64
 std::int64_t stages_of(const MatrixFormat& format, std::int64_t bm, std::int64_t bn, const DeviceLimits& limits) {
   const std::int64_t room = limits.lds_bytes - warpgroup_static_lds_bytes - alignment;
   return std::min(most_stages, room / stage_bytes(format, bm, bn));
-}
-
-std::int64_t power_of_two_above(std::int64_t value) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 1))));
-}
-
-std::int64_t bytes_of(DType type, std::int64_t elements) {
-  return static_cast<std::int64_t>(bits_of(type)) * elements / 8;
 }
 
 std::int64_t elements_of_step(const MatrixFormat& format) {
@@ -177,10 +168,8 @@ std::int64_t warpgroup_steps(const MatrixFormat& format, std::int64_t k) {
 
 db::NamedInts warpgroup_constants(const MatrixFormat& format, const MatrixShape& shape, const Config& config) {
   db::NamedInts constants(config.begin(), config.end());
-  return with_constants(std::move(constants), {{"format_x", format.x == DType::fp8 ? 0 : 16},
-                                               {"format_w", is_mx(format)            ? 4
-                                                            : format.w == DType::fp8 ? 0
-                                                                                     : 16},
+  return with_constants(std::move(constants), {{"format_x", format_code(format.x)},
+                                               {"format_w", format_code(format.w)},
                                                {"scale_x", static_cast<std::int64_t>(format.scale_x)},
                                                {"out_dtype", element_code(format.out)},
                                                {"gathered", shape.grouped ? 1 : 0},
@@ -214,16 +203,15 @@ std::vector<Launch> warpgroup_launches(const MatrixFormat& format, const MatrixS
   require_chunks(views.w, format.w, "gemm", "B");
   const std::int64_t bm = parameter(config, "bm"), bn = parameter(config, "bn");
   const std::int64_t multicast = parameter(config, "multicast");
-  const auto bytes = [](DType type, std::int64_t count) { return bytes_of(type, count); };
   const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   const std::int64_t out_bytes = static_cast<std::int64_t>(size_of(format.out));
   const bool whole = reinterpret_cast<std::uintptr_t>(views.c.data) % 16 == 0 &&
                      views.c.row_stride * out_bytes % 16 == 0 && views.c.batch_stride * out_bytes % 16 == 0;
-  const Params params{tensor_map({views.x.data, bytes(format.x, shape.k), shape.m, shape.batch,
-                                  bytes(format.x, views.x.row_stride), bytes(format.x, views.x.batch_stride)},
+  const Params params{tensor_map({views.x.data, bytes_of(format.x, shape.k), shape.m, shape.batch,
+                                  bytes_of(format.x, views.x.row_stride), bytes_of(format.x, views.x.batch_stride)},
                                  row_bytes, bm),
-                      tensor_map({views.w.data, bytes(format.w, shape.k), shape.n, shape.batch,
-                                  bytes(format.w, views.w.row_stride), bytes(format.w, views.w.batch_stride)},
+                      tensor_map({views.w.data, bytes_of(format.w, shape.k), shape.n, shape.batch,
+                                  bytes_of(format.w, views.w.row_stride), bytes_of(format.w, views.w.batch_stride)},
                                  warpgroup_row_bytes_w(format), bn / parameter(config, "wn") / multicast),
                       views.scale_x.data,
                       views.scale_w.data,

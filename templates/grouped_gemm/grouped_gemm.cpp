@@ -167,9 +167,7 @@ class GroupedGemm final : public Operator {
     const bool split = parameter(config, "split_k") > 1;
     const std::int64_t k_part = product_k_part(config, d.k);
     const std::int64_t parts = ceil_div(d.k, k_part);
-    // An upper bound of the tiles of rows that any routing can make.
-    const std::int64_t by_expert = d.pairs() / bm + d.experts;
-    const std::int64_t slots = std::min(d.pairs(), by_expert);
+    const std::int64_t slots = d.slots(bm);
     const bool aligned = vector_aligned(x, d.format.x, vec) && vector_aligned(w, d.format.w, vec);
     const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
     const auto u32 = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
@@ -190,7 +188,7 @@ class GroupedGemm final : public Operator {
                         i32(k_part),
                         i32(parts),
                         i32(slots),
-                        d.pairs() <= by_expert ? 1 : 0,
+                        d.slots_by_row(bm) ? 1 : 0,
                         aligned ? 1 : 0};
     const std::int64_t tiles_n = ceil_div(d.n, parameter(config, "bn"));
     std::vector<Launch> result;

@@ -24,20 +24,30 @@ MatrixShape grouped_matrix_shape(const GroupedDims& d) {
   return {1, std::max<std::int64_t>(1, ceil_div(d.pairs(), d.experts)), d.n, d.k, d.parts(), true};
 }
 
-std::vector<Launch> grouped_matrix_launches(const GroupedDims& d, const Config& config, const Call& call) {
+GroupedViews::GroupedViews(const GroupedDims& d, const Call& call) {
   const GroupedOperands at(d.format);
   const auto view = [&call](int index) { return index < 0 ? View{} : call.operands[static_cast<std::size_t>(index)]; };
-  const View x_view = view(0), w_view = view(at.w), out_view = view(at.out());
-  require_chunks(x_view, d.format.x, "grouped_gemm", "x");
-  require_chunks(w_view, d.format.w, "grouped_gemm", "w");
+  x = view(0);
+  w = view(at.w);
+  scale_x = view(at.scale_x);
+  scale_w = view(at.scale_w);
+  order = view(at.order);
+  offsets = view(at.offsets());
+  out = view(at.out());
+  require_chunks(x, d.format.x, "grouped_gemm", "x");
+  require_chunks(w, d.format.w, "grouped_gemm", "w");
+}
+
+std::vector<Launch> grouped_matrix_launches(const GroupedDims& d, const Config& config, const Call& call) {
+  const GroupedViews views(d, call);
   const bool shuffled = parameter(config, "shuffled") == 1;
   const std::int64_t columns = d.parts() * d.n;
-  const MatrixOperand x = matrix_operand(d.format.x, d.x_rows(), d.k, x_view.row_stride, false);
-  const MatrixOperand w = matrix_operand(d.format.w, columns, d.k, w_view.row_stride, shuffled);
-  const MatrixScales scale_x = matrix_scales(d.format.scale_x, false, d.x_rows(), d.k, view(at.scale_x).row_stride);
-  const MatrixScales scale_w = matrix_scales(d.format.scale_w, true, columns, d.k, view(at.scale_w).row_stride);
+  const MatrixOperand x = matrix_operand(d.format.x, d.x_rows(), d.k, views.x.row_stride, false);
+  const MatrixOperand w = matrix_operand(d.format.w, columns, d.k, views.w.row_stride, shuffled);
+  const MatrixScales scale_x = matrix_scales(d.format.scale_x, false, d.x_rows(), d.k, views.scale_x.row_stride);
+  const MatrixScales scale_w = matrix_scales(d.format.scale_w, true, columns, d.k, views.scale_w.row_stride);
   const std::int64_t out_size = static_cast<std::int64_t>(size_of(d.format.out));
-  const std::int64_t out_bytes = ((d.pairs() - 1) * out_view.row_stride + d.n) * out_size;
+  const std::int64_t out_bytes = ((d.pairs() - 1) * views.out.row_stride + d.n) * out_size;
   // Windows have 32-bit offsets (wt::outside is the last one).
   constexpr std::int64_t window_limit = std::int64_t{0xFFFFFF00};
   for (const auto& [bytes, name] : {std::pair{x.bytes, "x"}, {w.bytes, "an expert's w"}, {out_bytes, "out"}}) {
@@ -48,29 +58,28 @@ std::vector<Launch> grouped_matrix_launches(const GroupedDims& d, const Config& 
 
   const std::int64_t bm = parameter(config, "bm"), bk = parameter(config, "bk"), split = parameter(config, "split_k");
   const std::int64_t stages = ceil_div(d.k, bk), part = ceil_div(stages, split), parts = ceil_div(stages, part);
-  const std::int64_t by_expert = d.pairs() / bm + d.experts;  // an upper bound of the tiles that any routing can make
-  const std::int64_t slots = std::min(d.pairs(), by_expert);
-  const bool in_runs = reinterpret_cast<std::uintptr_t>(out_view.data) % 16 == 0 && d.n % 4 == 0 &&
-                       out_view.row_stride * out_size % 16 == 0;
-  const std::int64_t w_batch = static_cast<std::int64_t>(bits_of(d.format.w)) * w_view.batch_stride / 8;
+  const std::int64_t slots = d.slots(bm);
+  const bool in_runs = reinterpret_cast<std::uintptr_t>(views.out.data) % 16 == 0 && d.n % 4 == 0 &&
+                       views.out.row_stride * out_size % 16 == 0;
+  const std::int64_t w_batch = bytes_of(d.format.w, views.w.batch_stride);
   const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   const auto u32 = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-  const Params params{x_view.data,
-                      w_view.data,
-                      view(at.scale_x).data,
-                      view(at.scale_w).data,
-                      view(at.order).data,
-                      view(at.offsets()).data,
-                      out_view.data,
+  const Params params{views.x.data,
+                      views.w.data,
+                      views.scale_x.data,
+                      views.scale_w.data,
+                      views.order.data,
+                      views.offsets.data,
+                      views.out.data,
                       split == 1 ? nullptr : call.workspace,
                       x.stride,
                       w.stride,
                       shuffled ? w.bytes : w_batch,
-                      d.format.scale_w == Scaling::mx ? scale_w.bytes : 4 * view(at.scale_w).batch_stride,
+                      d.format.scale_w == Scaling::mx ? scale_w.bytes : 4 * views.scale_w.batch_stride,
                       x.bytes,
                       w.bytes,
                       scale_x.bytes,
-                      out_view.row_stride,
+                      views.out.row_stride,
                       out_bytes,
                       i32(d.pairs()),
                       i32(d.experts),
@@ -85,7 +94,7 @@ std::vector<Launch> grouped_matrix_launches(const GroupedDims& d, const Config& 
                       i32(part),
                       i32(parts),
                       i32(slots),
-                      d.pairs() <= by_expert ? 1 : 0,
+                      d.slots_by_row(bm) ? 1 : 0,
                       in_runs ? 1 : 0};
   const std::int64_t tiles_n = ceil_div(d.n, parameter(config, "bn") / d.parts());
   std::vector<Launch> result;

@@ -1,6 +1,7 @@
 // Test data and reference of grouped_gemm.
 #pragma once
 
+#include <algorithm>
 #include <random>
 #include <span>
 
@@ -17,6 +18,10 @@ struct GroupedDims {
   std::int64_t pairs() const { return m * topk; }
   std::int64_t parts() const { return swiglu + 1; }
   std::int64_t x_rows() const { return swiglu != 0 ? m : pairs(); }
+  /// Tiles of `bm` rows that the grid has: as many as any routing can make, or one for each pair when those are fewer
+  /// (slots.hip).
+  std::int64_t slots(std::int64_t bm) const { return std::min(pairs(), pairs() / bm + experts); }
+  bool slots_by_row(std::int64_t bm) const { return slots(bm) == pairs(); }
 };
 
 /// Places of the operands: x, [x_scale], w, [w_scale], order, offsets, out; -1 for scales that the format has not.

@@ -29,52 +29,45 @@ bool grouped_has_warpgroup(const GroupedDims& d, const DeviceLimits& limits) {
 }
 
 std::vector<Launch> grouped_warpgroup_launches(const GroupedDims& d, const Config& config, const Call& call) {
-  const GroupedOperands at(d.format);
-  const auto view = [&call](int index) { return index < 0 ? View{} : call.operands[static_cast<std::size_t>(index)]; };
-  const View x = view(0), w = view(at.w), out = view(at.out());
-  require_chunks(x, d.format.x, "grouped_gemm", "x");
-  require_chunks(w, d.format.w, "grouped_gemm", "w");
-  const auto bytes = [](DType type, std::int64_t elements) {
-    return static_cast<std::int64_t>(bits_of(type)) * elements / 8;
-  };
-  const std::int64_t x_stride = bytes(d.format.x, x.row_stride), columns = d.parts() * d.n;
+  const GroupedViews views(d, call);
+  const View &x = views.x, &w = views.w, &out = views.out;
+  const std::int64_t x_stride = bytes_of(d.format.x, x.row_stride), columns = d.parts() * d.n;
   // Rows of X are found by a number of 32 bits, in 16 bytes.
   if (d.x_rows() * x_stride / 16 > std::int64_t{0xFFFFFFFF}) {
     fail(ErrorKind::usage, "grouped_gemm: x has {} rows {} bytes apart; path warpgroup takes at most 64 GiB",
          d.x_rows(), x_stride);
   }
   const std::int64_t bm = parameter(config, "bm"), bn = parameter(config, "bn"), wn = parameter(config, "wn");
-  const std::int64_t by_expert = d.pairs() / bm + d.experts;  // an upper bound of the tiles that any routing can make
-  const std::int64_t slots = std::min(d.pairs(), by_expert);
+  const std::int64_t slots = d.slots(bm);
   const std::int64_t out_size = static_cast<std::int64_t>(size_of(d.format.out));
   const bool whole = reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0 && out.row_stride * out_size % 16 == 0;
   // Shuffled scales of an expert are dense.
   const std::int64_t scale_w_expert = d.format.scale_w == Scaling::mx
                                           ? static_cast<std::int64_t>(shuffled_scale_bytes(columns, d.k / 32))
-                                          : 4 * view(at.scale_w).batch_stride;
+                                          : 4 * views.scale_w.batch_stride;
   const auto i32 = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
-  const Params params{tensor_map({w.data, bytes(d.format.w, d.k), columns, d.experts, bytes(d.format.w, w.row_stride),
-                                  bytes(d.format.w, w.batch_stride)},
+  const Params params{tensor_map({w.data, bytes_of(d.format.w, d.k), columns, d.experts,
+                                  bytes_of(d.format.w, w.row_stride), bytes_of(d.format.w, w.batch_stride)},
                                  warpgroup_row_bytes_w(d.format), bn / wn / d.parts()),
                       x.data,
-                      view(at.scale_x).data,
-                      view(at.scale_w).data,
-                      view(at.order).data,
-                      view(at.offsets()).data,
+                      views.scale_x.data,
+                      views.scale_w.data,
+                      views.order.data,
+                      views.offsets.data,
                       out.data,
                       x_stride,
                       scale_w_expert,
                       out.row_stride,
-                      i32(view(at.scale_x).row_stride),
-                      i32(view(at.scale_w).row_stride),
+                      i32(views.scale_x.row_stride),
+                      i32(views.scale_w.row_stride),
                       i32(d.experts),
                       i32(d.n),
                       i32(warpgroup_steps(d.format, d.k)),
-                      i32(bytes(d.format.x, d.k)),
+                      i32(bytes_of(d.format.x, d.k)),
                       i32(ceil_div(columns, scale_unit_rows)),
                       i32(ceil_div(d.k, 32 * scale_unit_cols)),
                       i32(slots),
-                      d.pairs() <= by_expert ? 1 : 0,
+                      d.slots_by_row(bm) ? 1 : 0,
                       whole ? 1 : 0};
   const std::int64_t units = slots * ceil_div(d.n, bn / d.parts());
   return {{"grouped_gemm_main",

@@ -206,8 +206,8 @@ class IndexerScores final : public Operator {
     std::int64_t keys_per_block = tiles > 0 ? threads / 64 * tiles * 16 : threads;
     Launch launch;
     if (is_ring(config)) {
-      require_bulk_rows(views[q], type, name(), "q");
-      require_bulk_rows(views[cache], type, name(), "cache");
+      require_chunks(views[q], type, name(), "q");
+      require_chunks(views[cache], type, name(), "cache");
       keys_per_block = threads / 32 * tiles * ring_keys;
       launch.lds_bytes = static_cast<std::uint32_t>(ring_bytes(problem, threads, parameter(config, "stages")));
     }

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "db/base/error.h"
-#include "templates/common/nvidia.h"
 #include "templates/fill.h"
 #include "templates/gemm/product.h"
 #include "templates/mla_attention/geometry.h"
@@ -138,8 +137,8 @@ class MlaAttention final : public Operator {
     const AttentionDims d(*call.problem);
     const View &q = call.operands[0], &cache = call.operands[1], &out = call.operands[3];
     if (is_tensor_path(config)) {
-      require_bulk_rows(q, d.type, name(), "q");
-      require_bulk_rows(cache, d.type, name(), "cache");
+      require_chunks(q, d.type, name(), "q");
+      require_chunks(cache, d.type, name(), "cache");
       const TensorGrid grid(config, d);
       // Stores of two columns: rows of the output begin at multiples of 4 bytes.
       const bool pairs = vector_aligned(out, d.type, 2);

@@ -1,5 +1,5 @@
 // What kernels written for NVIDIA use beyond the other targets' vocabulary: asynchronous copies, mbarriers, barriers of
-// part of a block, overlap with the kernels before and after, streaming loads. Addresses in LDS are lds_address(p).
+// part of a block, overlap with the kernels before and after. Addresses in LDS are lds_address(p).
 
 namespace wt {
 
@@ -19,60 +19,7 @@ __device__ inline void let_successor_start() {
 #endif
 }
 
-// Loads.
-
-/// 16 bytes of what nobody writes during the kernel and nobody reads again soon (weights): not kept in L1.
-__device__ inline chunk load_streaming(const void* p) {
-  chunk c;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(c.w[0]), "=r"(c.w[1]), "=r"(c.w[2]), "=r"(c.w[3])
-               : "l"(p));
-  return c;
-}
-/// The same, and L2 fetches the 256 bytes around it.
-__device__ inline chunk load_streaming_256(const void* p) {
-  chunk c;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(c.w[0]), "=r"(c.w[1]), "=r"(c.w[2]), "=r"(c.w[3])
-               : "l"(p));
-  return c;
-}
-/// With an L2 policy (evict_first_policy and others).
-__device__ inline chunk load_streaming_policy(const void* p, u64 policy) {
-  chunk c;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-               : "=r"(c.w[0]), "=r"(c.w[1]), "=r"(c.w[2]), "=r"(c.w[3])
-               : "l"(p), "l"(policy));
-  return c;
-}
-/// 16 bytes of what nobody writes during the kernel, through the read-only cache.
-__device__ inline chunk load_read_only(const void* p) {
-  chunk c;
-  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(c.w[0]), "=r"(c.w[1]), "=r"(c.w[2]), "=r"(c.w[3])
-               : "l"(p));
-  return c;
-}
-/// Zeros where `inside` is false; `p` is not read then.
-__device__ inline chunk load_streaming_if(const void* p, bool inside) {
-  chunk c;
-  asm volatile(
-      "{\n\t"
-      ".reg .pred inside;\n\t"
-      "setp.ne.b32 inside, %5, 0;\n\t"
-      "mov.b32 %0, 0;\n\t"
-      "mov.b32 %1, 0;\n\t"
-      "mov.b32 %2, 0;\n\t"
-      "mov.b32 %3, 0;\n\t"
-      "@inside ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n\t"
-      "}"
-      : "=&r"(c.w[0]), "=&r"(c.w[1]), "=&r"(c.w[2]), "=&r"(c.w[3])
-      : "l"(p), "r"(static_cast<int>(inside)));
-  return c;
-}
-/// Asks L2 for the line at `p`.
-__device__ inline void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" : : "l"(p)); }
-/// 16 bytes of LDS, at an LDS address.
+/// 16 bytes of LDS.
 __device__ inline chunk load_lds(u32 address) {
   chunk c;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -95,10 +42,6 @@ __device__ inline void store_lds(u32 address, const chunk& c) {
 __device__ inline void copy_async(u32 lds, const void* p) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" : : "r"(lds), "l"(p) : "memory");
 }
-/// L2 fetches 256 bytes around it: for long runs of rows that are read once.
-__device__ inline void copy_async_256(u32 lds, const void* p) {
-  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" : : "r"(lds), "l"(p) : "memory");
-}
 /// Zeros where `inside` is false; `p` is not read then but must be an address of global memory.
 __device__ inline void copy_async_if(u32 lds, const void* p, bool inside) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
@@ -118,26 +61,10 @@ __device__ inline void wait_copy_groups() {
   asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
 }
 
-/// Policies for L2: what is read once leaves first, what comes again stays.
-__device__ inline u64 evict_first_policy() {
-  u64 policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-__device__ inline u64 evict_last_policy() {
-  u64 policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
 // Barriers of `threads` threads (whole waves) of a block. Number 0 is __syncthreads's; 1 to 15 are free.
 
 __device__ inline void barrier_of(int number, int threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
-}
-/// Counts this wave in without waiting.
-__device__ inline void arrive_at(int number, int threads) {
-  asm volatile("bar.arrive %0, %1;" : : "r"(number), "r"(threads) : "memory");
 }
 
 // mbarriers: 8 bytes in LDS, 8-byte aligned. A phase ends when `count` arrivals and all expected bytes are there; waits
@@ -192,28 +119,8 @@ __device__ inline void copy_bulk(u32 lds, const void* p, u32 bytes, u32 barrier)
                : "r"(lds), "l"(p), "r"(bytes), "r"(barrier)
                : "memory");
 }
-__device__ inline void copy_bulk_policy(u32 lds, const void* p, u32 bytes, u32 barrier, u64 policy) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
-      :
-      : "r"(lds), "l"(p), "r"(bytes), "r"(barrier), "l"(policy)
-      : "memory");
-}
 /// This thread's ordinary LDS writes before it are seen by the copy engine and by wgmma after it.
 __device__ inline void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
-
-/// True in one lane of a whole wave, always the same one.
-__device__ inline bool elect_one() {
-  u32 chosen;
-  asm volatile(
-      "{\n\t"
-      ".reg .pred chosen;\n\t"
-      "elect.sync _|chosen, 0xFFFFFFFF;\n\t"
-      "selp.u32 %0, 1, 0, chosen;\n\t"
-      "}"
-      : "=r"(chosen));
-  return chosen != 0;
-}
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)

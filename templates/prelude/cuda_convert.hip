@@ -81,13 +81,6 @@ __device__ inline chunk cvt_fp4_bf16(u32 eight_nibbles, float scale) {
   return result;
 }
 
-/// 4 fp4, the first in the lowest nibble, to 4 fp8 of 2^-6 of their values, the first in the lowest byte: exact.
-__device__ inline u32 cvt_fp4_fp8(u32 four_nibbles) {
-  const u32 spread = (four_nibbles & 0xFu) | (four_nibbles & 0xF0u) << 4 | (four_nibbles & 0xF00u) << 8 |
-                     (four_nibbles & 0xF000u) << 12;
-  return (spread & 0x07070707u) << 2 | (spread & 0x08080808u) << 4;
-}
-
 /// In rows of 16 lanes: row 1 of a changes places with row 0 of b.
 __device__ inline void permlane16_swap(u32& a, u32& b) {
   const bool even = lane() / 16 == 0;

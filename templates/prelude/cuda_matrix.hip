@@ -38,23 +38,6 @@ __device__ inline void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// D += A B on 16 x 8 x 8 of bf16: one half of k, a[0], a[1] and b.
-__device__ inline void mma_bf16_k8(float (&d)[4], const u32 (&a)[2], u32 b) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b));
-}
-
-/// D += A B on 16 x 8 x 8 of floats, rounded to tf32 (10 bits behind the point): one k a register.
-__device__ inline void mma_tf32(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 #if __CUDA_ARCH__ >= 890
 /// D += A B on 16 x 8 x 32 of e4m3 (four in a register). Hopper sums its products in about 14 bits behind the point of
 /// the largest of them: long sums need float accumulators outside (templates/gemm says where).
@@ -76,23 +59,10 @@ __device__ inline void ldmatrix_x4(u32 (&r)[4], u32 address) {
                : "r"(address)
                : "memory");
 }
-/// Two of them; lanes 0 to 15 give the addresses.
-__device__ inline void ldmatrix_x2(u32 (&r)[2], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-               : "=r"(r[0]), "=r"(r[1])
-               : "r"(address)
-               : "memory");
-}
 /// The same, each matrix transposed: r[i] gets rows 2t and 2t + 1 of column g.
 __device__ inline void ldmatrix_x4_trans(u32 (&r)[4], u32 address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address)
-               : "memory");
-}
-__device__ inline void ldmatrix_x2_trans(u32 (&r)[2], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(r[0]), "=r"(r[1])
                : "r"(address)
                : "memory");
 }

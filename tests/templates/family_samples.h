@@ -64,13 +64,18 @@ inline const std::map<std::string, Problem>& families() {
   return all;
 }
 
+/// In an order that the seed decides, the same with every standard library.
+inline std::vector<Config> shuffled(std::vector<Config> configs, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = configs.size(); i > 1; --i) std::swap(configs[i - 1], configs[random() % i]);
+  return configs;
+}
+
 /// The default configuration and `count` - 1 others spread at random over the valid part of the space, evenly over its
 /// paths where it has such; all of it when it is smaller.
 inline std::vector<Config> family_sample(const Problem& problem, const DeviceLimits& limits, std::size_t count) {
   const Operator& op = get_operator(problem.op);
-  std::vector<Config> all = op.space(problem, limits).enumerate();
-  std::mt19937_64 random(7);
-  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random() % i]);
+  std::vector<Config> all = shuffled(op.space(problem, limits).enumerate(), 7);
   std::map<std::int64_t, std::vector<Config>> by_path;
   for (Config& config : all) {
     const auto path = config.find("path");
@@ -87,6 +92,16 @@ inline std::vector<Config> family_sample(const Problem& problem, const DeviceLim
     if (!any) break;
   }
   return sample;
+}
+
+/// Up to `count` configurations of one path, at random.
+inline std::vector<Config> path_sample(const Problem& problem, const DeviceLimits& limits, std::int64_t path,
+                                       std::size_t count) {
+  std::vector<Config> all = get_operator(problem.op).space(problem, limits).enumerate();
+  std::erase_if(all, [path](const Config& config) { return config.at("path") != path; });
+  all = shuffled(std::move(all), 11);
+  all.resize(std::min(all.size(), count));
+  return all;
 }
 
 }  // namespace wavetune::templates::test

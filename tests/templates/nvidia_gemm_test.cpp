@@ -2,12 +2,9 @@
 // rows (stream) against the reference. Samples of the space are compiled in nvrtc_families_test.cpp.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
-
-#include "db/trial.h"
 #include "family_samples.h"
 #include "operator_harness.h"
+#include "runtime/hip/cuda/cuda_target.h"
 #include "templates/gemm/nvidia.h"
 #include "templates/gemm/stream.h"
 #include "templates/gemm/warpgroup.h"
@@ -16,9 +13,7 @@
 namespace wavetune::templates::test {
 namespace {
 
-DeviceLimits h200() {
-  return {.arch = "sm_90a", .wave_size = 32, .max_block_threads = 1024, .lds_bytes = 232448, .cu_count = 132};
-}
+DeviceLimits h200() { return hip::cuda::limits_of_arch("sm_90a"); }
 
 Problem dense(const std::string& dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
   return {"gemm", dtype, {{"batch", 1}, {"m", m}, {"n", n}, {"k", k}}};
@@ -97,24 +92,12 @@ class StreamGemm : public testing::TestWithParam<const char*> {};
 TEST_P(StreamGemm, MatchesReferenceOnRaggedShapes) {
   if (gpu_limits().arch != "sm_90a") GTEST_SKIP() << "needs a GPU of compute capability 9.0";
   const std::string dtype = GetParam();
-  const Operator& op = get_operator("gemm");
-  const std::vector<Problem> run{dense(dtype, 1, 200, 1056), dense(dtype, 5, 48, 2080), dense(dtype, 20, 333, 544)};
-  std::vector<TestData> data;
-  for (const Problem& problem : run) data.push_back(make_data(op, problem, {}, 7));
+  std::vector<Config> configs;
   for (const std::int64_t m : {1, 16}) {
-    std::vector<Config> configs = op.space(dense(dtype, m, 2624, 6144), h200()).enumerate();
-    std::mt19937_64 random(3);
-    for (std::size_t i = configs.size(); i > 1; --i) std::swap(configs[i - 1], configs[random() % i]);
-    configs.resize(std::min(configs.size(), family_points() / 2));
-    for (const Config& config : configs) {
-      for (std::size_t i = 0; i < run.size(); ++i) {
-        const Layout layout = i % 2 == 0 ? Layout::dense : Layout::padded;
-        const RunResult result = run_operator(op, run[i], config, layout, data[i]);
-        EXPECT_TRUE(result.comparison.passes() && result.damage.empty())
-            << run[i].key() << " " << db::to_text(config) << ": " << result.comparison.message << result.damage;
-      }
-    }
+    for (Config& config : path_sample(dense(dtype, m, 2624, 6144), h200(), matrix_path::stream, family_points() / 2))
+      configs.push_back(std::move(config));
   }
+  expect_all_match({dense(dtype, 1, 200, 1056), dense(dtype, 5, 48, 2080), dense(dtype, 20, 333, 544)}, configs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, StreamGemm,

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 
+#include "compile_all.h"
 #include "db/base/error.h"
 #include "family_samples.h"
 #include "runtime/hip/cuda/cubin.h"
 #include "runtime/hip/cuda/nvrtc_install.h"
-#include "runtime/jit/compile_service.h"
-#include "runtime/jit/target.h"
-#include "runtime/process/subprocess.h"
 
 namespace wavetune::templates::test {
 namespace {
@@ -59,24 +57,15 @@ TEST_P(Families, CompileForSm90WithinItsLimits) {
     EXPECT_THROW((void)op.default_config(problem, target.limits), Error);
     return;
   }
-  const process::TemporaryDirectory directory("wavetune-nvrtc-test");
-  jit::CompileOptions options;
-  options.workers = 2;
-  options.worker_executable = WAVETUNE_BINARY;
-  options.cache_directory = directory.path() / "cache";
-  jit::CompileService service(options);
   const std::vector<Config> configs = family_sample(problem, target.limits, family_points());
-  std::vector<std::shared_future<jit::CompileResult>> compiled;
-  for (const Config& config : configs) {
-    compiled.push_back(service.submit(jit::request_for(target, op, problem, config)));
-  }
+  const std::vector<jit::CompileResult> compiled = compile_all(target, op, problem, configs);
   std::size_t spilling = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    const jit::CompileResult& result = compiled[i].get();
+    const jit::CompileResult& result = compiled[i];
     check_kernels(op, problem, configs[i], target.limits, result, problem.key() + " " + db::to_text(configs[i]));
     spilling += result.resources.scratch_bytes.value_or(0) > 0 ? 1 : 0;
   }
-  EXPECT_EQ(compiled.front().get().resources.scratch_bytes.value_or(0), 0) << "the default configuration spills";
+  EXPECT_EQ(compiled.front().resources.scratch_bytes.value_or(0), 0) << "the default configuration spills";
   EXPECT_LE(spilling, configs.size() / 4) << "of " << configs.size() << " configurations";
 }
 

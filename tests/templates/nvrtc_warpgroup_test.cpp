@@ -3,14 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 
+#include "compile_all.h"
 #include "db/trial.h"
 #include "family_samples.h"
 #include "runtime/hip/cuda/nvrtc_install.h"
-#include "runtime/jit/compile_service.h"
-#include "runtime/jit/target.h"
-#include "runtime/process/subprocess.h"
 #include "templates/gemm/warpgroup.h"
 
 namespace wavetune::templates::test {
@@ -28,24 +25,11 @@ TEST_P(WarpgroupKernels, CompileWithoutSpills) {
           : Problem{name, dtype, {{"m", 4096}, {"topk", 8}, {"experts", 256}, {"n", 512}, {"k", 6144}, {"swiglu", 1}}};
   const Operator& op = get_operator(problem.op);
   const jit::CompileTarget target = jit::compile_target_for_arch("sm_90a");
-  std::vector<Config> configs = op.space(problem, target.limits).enumerate();
-  std::erase_if(configs, [](const Config& c) { return c.at("path") != matrix_path::warpgroup; });
-  std::mt19937_64 random(3);
-  std::shuffle(configs.begin(), configs.end(), random);
-  configs.resize(std::min(configs.size(), std::max<std::size_t>(2, family_points() / 8)));
-
-  const process::TemporaryDirectory directory("wavetune-nvrtc-test");
-  jit::CompileOptions options;
-  options.workers = 2;
-  options.worker_executable = WAVETUNE_BINARY;
-  options.cache_directory = directory.path() / "cache";
-  jit::CompileService service(options);
-  std::vector<std::shared_future<jit::CompileResult>> compiled;
-  for (const Config& config : configs) {
-    compiled.push_back(service.submit(jit::request_for(target, op, problem, config)));
-  }
+  const std::vector<Config> configs =
+      path_sample(problem, target.limits, matrix_path::warpgroup, std::max<std::size_t>(2, family_points() / 8));
+  const std::vector<jit::CompileResult> compiled = compile_all(target, op, problem, configs);
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    const jit::CompileResult& result = compiled[i].get();
+    const jit::CompileResult& result = compiled[i];
     const std::string where = problem.key() + " " + db::to_text(configs[i]);
     ASSERT_EQ(db::to_string(result.outcome), db::to_string(db::Outcome::ok)) << where << "\n"
                                                                              << result.log.substr(0, 1000);

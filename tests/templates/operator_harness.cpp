@@ -354,4 +354,18 @@ void check_operator(const OperatorCase& c) {
   }
 }
 
+void expect_all_match(const std::vector<Problem>& problems, const std::vector<Config>& configs) {
+  const Operator& op = get_operator(problems.front().op);
+  std::vector<TestData> data;
+  for (const Problem& problem : problems) data.push_back(make_data(op, problem, {}, 7));
+  for (const Config& config : configs) {
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      const RunResult result =
+          run_operator(op, problems[i], config, i % 2 == 0 ? Layout::dense : Layout::padded, data[i]);
+      EXPECT_TRUE(result.comparison.passes() && result.damage.empty())
+          << problems[i].key() << " " << db::to_text(config) << ": " << result.comparison.message << result.damage;
+    }
+  }
+}
+
 }  // namespace wavetune::templates::test

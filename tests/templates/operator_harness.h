@@ -56,6 +56,10 @@ struct OperatorCase {
 /// calls check_space. Configurations are drawn once for the first shape, so that shapes share compiled kernels.
 void check_operator(const OperatorCase& c);
 
+/// Expects that every configuration is right on every problem (of one operator), the second and every other one with
+/// gaps between rows.
+void expect_all_match(const std::vector<Problem>& problems, const std::vector<Config>& configs);
+
 /// Expects that the default configuration is valid, that constants() and the source do not depend
 /// on m, context, slots and rows, and that dynamic LDS and block sizes stay within the limits.
 void check_space(const Operator& op, const Problem& problem, const DeviceLimits& limits);

@@ -77,7 +77,7 @@ TEST(Vocabulary, NvidiaInstructionsDoWhatTheirCommentsSay) {
   if (provider->kind() != hip::ProviderKind::cuda) GTEST_SKIP() << "only with WAVETUNE_TEST_DEVICE=cuda";
   hip::test::Kernels kernels(std::string(vocabulary_kernels) + nvidia_kernels, provider);
   EXPECT_EQ(run(kernels, "matrix", 1, 32).errors, none);
-  EXPECT_EQ(run(kernels, "loads", 1, 64).errors, none);
+  EXPECT_EQ(run(kernels, "copies", 1, 64).errors, none);
   const int capability = std::stoi(provider->devices().front().arch.substr(std::string_view("sm_").size()));
   if (capability >= 90) {
     EXPECT_EQ(run(kernels, "pipeline", 264, 256).errors, none);

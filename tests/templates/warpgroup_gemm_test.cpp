@@ -2,13 +2,10 @@
 // has the path, many of its configurations against the reference on ragged shapes.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
-
 #include "db/base/error.h"
-#include "db/trial.h"
 #include "family_samples.h"
 #include "operator_harness.h"
+#include "runtime/hip/cuda/cuda_target.h"
 #include "templates/gemm/tensor_map.h"
 #include "templates/gemm/warpgroup.h"
 #include "templates/registry.h"
@@ -16,10 +13,7 @@
 namespace wavetune::templates::test {
 namespace {
 
-const DeviceLimits& hopper() {
-  static const DeviceLimits limits{"sm_90a", 32, 1024, 232448, 132};
-  return limits;
-}
+DeviceLimits hopper() { return hip::cuda::limits_of_arch("sm_90a"); }
 
 Problem gemm_problem(const std::string& dtype, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
   return {"gemm", dtype, {{"batch", batch}, {"m", m}, {"n", n}, {"k", k}}};
@@ -28,28 +22,8 @@ Problem grouped_problem(const std::string& dtype, std::int64_t m, std::int64_t n
   return {"grouped_gemm", dtype, {{"m", m}, {"topk", 4}, {"experts", 6}, {"n", n}, {"k", k}, {"swiglu", swiglu}}};
 }
 
-/// Up to `count` of the path's configurations, at random.
 std::vector<Config> sample_of(const Problem& problem, std::size_t count) {
-  std::vector<Config> all = get_operator(problem.op).space(problem, hopper()).enumerate();
-  std::erase_if(all, [](const Config& c) { return c.at("path") != matrix_path::warpgroup; });
-  std::mt19937_64 random(11);
-  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random() % i]);
-  all.resize(std::min(all.size(), count));
-  return all;
-}
-
-void expect_all_match(const std::vector<Problem>& problems, const std::vector<Config>& configs) {
-  const Operator& op = get_operator(problems.front().op);
-  std::vector<TestData> data;
-  for (const Problem& problem : problems) data.push_back(make_data(op, problem, {}, 7));
-  for (const Config& config : configs) {
-    for (std::size_t i = 0; i < problems.size(); ++i) {
-      const RunResult result =
-          run_operator(op, problems[i], config, i % 2 == 0 ? Layout::dense : Layout::padded, data[i]);
-      EXPECT_TRUE(result.comparison.passes() && result.damage.empty())
-          << problems[i].key() << " " << db::to_text(config) << ": " << result.comparison.message << result.damage;
-    }
-  }
+  return path_sample(problem, hopper(), matrix_path::warpgroup, count);
 }
 
 class WarpgroupGemm : public testing::TestWithParam<const char*> {};
