@@ -34,7 +34,6 @@ StepGraph::StepGraph(const hip::Api& api, std::span<const comm::Rank> ranks, con
   use(api, first_);
   // Other replicas' threads go on allocating and waiting meanwhile.
   hip::check(api, api.hipStreamBeginCapture(first_.stream, hipStreamCaptureModeThreadLocal), "hipStreamBeginCapture");
-  hipGraph_t captured = nullptr;
   try {
     // The other streams take part from the moment on that they wait for the first, until it waits for them.
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) order(api, first_, ranks[rank], events[0]);
@@ -42,17 +41,14 @@ StepGraph::StepGraph(const hip::Api& api, std::span<const comm::Rank> ranks, con
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) order(api, ranks[rank], first_, events[rank]);
     use(api, first_);
   } catch (...) {
+    hipGraph_t captured = nullptr;
     (void)api.hipSetDevice(first_.device);
     (void)api.hipStreamEndCapture(first_.stream, &captured);
     if (captured != nullptr) (void)api.hipGraphDestroy(captured);
     (void)api.hipGetLastError();
     throw;
   }
-  hip::check(api, api.hipStreamEndCapture(first_.stream, &captured), "hipStreamEndCapture of a step");
-  const hip::Graph graph(api, captured);
-  hipGraphExec_t executable = nullptr;
-  hip::check(api, api.hipGraphInstantiate(&executable, graph.get(), nullptr, nullptr, 0), "hipGraphInstantiate");
-  executable_ = hip::GraphExec(api, executable);
+  executable_ = hip::end_capture(api, first_.stream);
 }
 
 void StepGraph::launch() const {

@@ -49,6 +49,15 @@ hipFunction_t get_function(const Api& api, const Module& module, const std::stri
   return function;
 }
 
+GraphExec end_capture(const Api& api, hipStream_t stream) {
+  hipGraph_t captured = nullptr;
+  check(api, api.hipStreamEndCapture(stream, &captured), "hipStreamEndCapture");
+  const Graph graph(api, captured);
+  hipGraphExec_t executable = nullptr;
+  check(api, api.hipGraphInstantiate(&executable, graph.get(), nullptr, nullptr, 0), "hipGraphInstantiate");
+  return {api, executable};
+}
+
 void launch(const Api& api, hipFunction_t function, std::span<const std::uint32_t, 3> grid,
             std::span<const std::uint32_t, 3> block, std::uint32_t lds_bytes, hipStream_t stream,
             std::span<const std::byte> params) {

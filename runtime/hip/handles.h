@@ -79,6 +79,9 @@ Event make_event(const Api& api, unsigned flags = 0);
 Module load_module(const Api& api, std::span<const std::byte> code);
 hipFunction_t get_function(const Api& api, const Module& module, const std::string& name);
 
+/// Ends what hipStreamBeginCapture began on `stream`; the captured work, ready to be launched.
+GraphExec end_capture(const Api& api, hipStream_t stream);
+
 /// Launches with one packed parameter struct.
 void launch(const Api& api, hipFunction_t function, std::span<const std::uint32_t, 3> grid,
             std::span<const std::uint32_t, 3> block, std::uint32_t lds_bytes, hipStream_t stream,

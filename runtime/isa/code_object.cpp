@@ -7,25 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "db/base/bytes.h"
 #include "db/base/error.h"
 #include "runtime/hip/cuda/cubin.h"
 #include "runtime/jit/code_object.h"
 
 namespace wavetune::isa {
 namespace {
-
-template <class T>
-std::optional<T> read_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-std::span<const std::byte> slice(std::span<const std::byte> bytes, std::uint64_t offset, std::uint64_t size) {
-  if (offset > bytes.size() || size > bytes.size() - offset) return {};
-  return bytes.subspan(offset, size);
-}
 
 /// The bytes that lie at `address` once the object is loaded; empty when no segment holds them all.
 std::span<const std::byte> at_address(std::span<const std::byte> bytes, const Elf64_Ehdr& header, std::uint64_t address,
@@ -35,7 +23,7 @@ std::span<const std::byte> at_address(std::span<const std::byte> bytes, const El
     if (!segment || segment->p_type != PT_LOAD || address < segment->p_vaddr) continue;
     const std::uint64_t inside = address - segment->p_vaddr;
     if (inside >= segment->p_filesz || size > segment->p_filesz - inside) continue;
-    return slice(bytes, segment->p_offset + inside, size);
+    return slice(bytes, segment->p_offset + inside, size).value_or(std::span<const std::byte>{});
   }
   return {};
 }
@@ -52,7 +40,8 @@ std::optional<Function> find_function(std::span<const std::byte> bytes, const El
     if (!section || (section->sh_type != SHT_DYNSYM && section->sh_type != SHT_SYMTAB)) continue;
     const auto strings_header = read_at<Elf64_Shdr>(bytes, header.e_shoff + section->sh_link * sizeof(Elf64_Shdr));
     if (!strings_header) continue;
-    const auto strings = slice(bytes, strings_header->sh_offset, strings_header->sh_size);
+    const auto strings =
+        slice(bytes, strings_header->sh_offset, strings_header->sh_size).value_or(std::span<const std::byte>{});
     for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section->sh_size; at += sizeof(Elf64_Sym)) {
       const auto symbol = read_at<Elf64_Sym>(bytes, section->sh_offset + at);
       if (!symbol) break;
@@ -70,6 +59,22 @@ std::string text_of(const nlohmann::json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+CodeObject from_cubin(std::span<const std::byte> bytes, std::string_view where) {
+  const hip::cuda::Cubin cubin = hip::cuda::read_cubin(bytes, where);
+  if (cubin.kernels.empty()) fail(ErrorKind::bad_data, "{}: has no kernel", where);
+  CodeObject result;
+  result.target = cubin.arch;
+  result.arch = cubin.arch;
+  for (const hip::cuda::CubinKernel& kernel : cubin.kernels) {
+    KernelCode code;
+    code.name = kernel.name;
+    code.resources = jit::resources_of_kernel(kernel);
+    code.max_threads = kernel.max_threads;
+    result.kernels.push_back(std::move(code));
+  }
+  return result;
+}
+
 }  // namespace
 
 const KernelCode& CodeObject::kernel(std::string_view name) const {
@@ -81,28 +86,6 @@ const KernelCode& CodeObject::kernel(std::string_view name) const {
   if (name.empty()) fail(ErrorKind::usage, "several kernels: name one of them with --kernel: {}", names);
   fail(ErrorKind::usage, "there is no kernel '{}'; it has: {}", name, names);
 }
-
-namespace {
-
-CodeObject from_cubin(std::span<const std::byte> bytes, std::string_view where) {
-  const hip::cuda::Cubin cubin = hip::cuda::read_cubin(bytes, where);
-  if (cubin.kernels.empty()) fail(ErrorKind::bad_data, "{}: has no kernel", where);
-  CodeObject result;
-  result.target = cubin.arch;
-  result.arch = cubin.arch;
-  for (const hip::cuda::CubinKernel& kernel : cubin.kernels) {
-    KernelCode code;
-    code.name = kernel.name;
-    code.resources.vgpr = kernel.registers;
-    code.resources.lds_bytes = kernel.lds_bytes;
-    code.resources.scratch_bytes = kernel.stack_bytes;
-    code.max_threads = kernel.max_threads;
-    result.kernels.push_back(std::move(code));
-  }
-  return result;
-}
-
-}  // namespace
 
 CodeObject read_code_object(std::span<const std::byte> bytes, std::string_view where) {
   if (hip::cuda::is_cubin(bytes)) return from_cubin(bytes, where);

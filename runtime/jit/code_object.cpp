@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/hip/cuda/cubin.h"
+#include "db/base/bytes.h"
 
 namespace wavetune::jit {
 namespace {
@@ -17,20 +17,6 @@ namespace {
 // NT_AMDGPU_METADATA of the AMDGPU back end's documentation ("Code Object V3 and above"): MessagePack, name "AMDGPU".
 constexpr std::uint32_t note_amdgpu_metadata = 32;
 constexpr std::string_view note_name = "AMDGPU";
-
-template <class T>
-std::optional<T> read_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-std::optional<std::span<const std::byte>> slice(std::span<const std::byte> bytes, std::uint64_t offset,
-                                                std::uint64_t size) {
-  if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
-  return bytes.subspan(offset, size);
-}
 
 std::uint64_t aligned(std::uint64_t size) { return (size + 3) / 4 * 4; }
 
@@ -81,18 +67,6 @@ void keep_largest(db::Resources& resources, const nlohmann::json& kernel) {
   keep_largest(resources.spills, kernel, ".vgpr_spill_count");
 }
 
-/// The largest figure of each kind, in AMD's words: VGPRs for registers of a thread, LDS for shared memory, scratch for
-/// local memory. What is spilled the file does not say (see ptxas_report.h).
-db::Resources resources_of_cubin(std::span<const std::byte> code) {
-  db::Resources resources;
-  for (const hip::cuda::CubinKernel& kernel : hip::cuda::read_cubin(code, "code object").kernels) {
-    resources.vgpr = std::max(resources.vgpr.value_or(0), kernel.registers);
-    resources.lds_bytes = std::max(resources.lds_bytes.value_or(0), kernel.lds_bytes);
-    resources.scratch_bytes = std::max(resources.scratch_bytes.value_or(0), kernel.stack_bytes);
-  }
-  return resources;
-}
-
 }  // namespace
 
 nlohmann::json metadata_of_code_object(std::span<const std::byte> code) {
@@ -110,9 +84,25 @@ db::Resources resources_of_kernel(const nlohmann::json& kernel) {
   return resources;
 }
 
+db::Resources resources_of_kernel(const hip::cuda::CubinKernel& kernel) {
+  db::Resources resources;
+  resources.vgpr = kernel.registers;
+  resources.lds_bytes = kernel.lds_bytes;
+  resources.scratch_bytes = kernel.stack_bytes;
+  return resources;
+}
+
 db::Resources resources_of_code_object(std::span<const std::byte> code) {
   db::Resources resources;
-  if (hip::cuda::is_cubin(code)) return resources_of_cubin(code);
+  if (hip::cuda::is_cubin(code)) {
+    for (const hip::cuda::CubinKernel& kernel : hip::cuda::read_cubin(code, "code object").kernels) {
+      const db::Resources own = resources_of_kernel(kernel);
+      resources.vgpr = std::max(resources.vgpr, own.vgpr);
+      resources.lds_bytes = std::max(resources.lds_bytes, own.lds_bytes);
+      resources.scratch_bytes = std::max(resources.scratch_bytes, own.scratch_bytes);
+    }
+    return resources;
+  }
   const nlohmann::json metadata = metadata_of_code_object(code);
   const auto kernels = metadata.find("amdhsa.kernels");
   if (kernels == metadata.end() || !kernels->is_array()) return resources;

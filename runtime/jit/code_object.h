@@ -6,6 +6,7 @@
 #include <span>
 
 #include "db/trial.h"
+#include "runtime/hip/cuda/cubin.h"
 
 namespace wavetune::jit {
 
@@ -20,5 +21,8 @@ nlohmann::json metadata_of_code_object(std::span<const std::byte> code);
 
 /// The figures in one entry of "amdhsa.kernels".
 db::Resources resources_of_kernel(const nlohmann::json& kernel);
+/// Those of a cubin's kernel, in AMD's words: VGPRs for registers of a thread, LDS for shared memory, scratch for local
+/// memory. What is spilled the file does not say (see ptxas_report.h).
+db::Resources resources_of_kernel(const hip::cuda::CubinKernel& kernel);
 
 }  // namespace wavetune::jit

@@ -49,6 +49,19 @@ CompileTarget compile_target_for_arch(std::string_view arch) {
   return target;
 }
 
+CompileTarget compile_target_of(const hip::Provider& provider, const std::string& device) {
+  const hip::DeviceInfo& first = provider.devices().front();
+  CompileTarget target;
+  target.device = device;
+  target.arch = first.arch;
+  target.options = provider.compile_options(first);
+  target.prelude = provider.prelude();
+  target.compiler = provider.compiler();
+  target.compiler_version = provider.compiler_version();
+  target.limits = first.limits;
+  return target;
+}
+
 CompileRequest request_for(const CompileTarget& target, const templates::Operator& op,
                            const templates::Problem& problem, const templates::Config& config) {
   CompileRequest request{target.device, target.prelude + kernel_source(op, problem, config), target.options};

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/hip/provider.h"
 #include "runtime/jit/compile_service.h"
 #include "templates/operator.h"
 
@@ -24,6 +25,9 @@ struct CompileTarget {
 /// Loads nothing. Throws Error usage for another architecture, not_found (where was looked, what to do) when there is
 /// no such compiler.
 CompileTarget compile_target_for_arch(std::string_view arch);
+
+/// The same for the devices that a provider shows; `device` is the spec that it was loaded by.
+CompileTarget compile_target_of(const hip::Provider& provider, const std::string& device);
 
 /// The request that compiles one configuration of an operator for `target`.
 CompileRequest request_for(const CompileTarget& target, const templates::Operator& op,

@@ -4,13 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 
 #include "db/base/error.h"
 #include "db/base/file.h"
 #include "db/transfer/json_import.h"
+#include "runtime/hip/library_files.h"
 #include "runtime/process/subprocess.h"
 #include "templates/registry.h"
 
@@ -28,17 +28,9 @@ bool alike(const db::Environment& a, const db::Environment& b) {
   return a.device == b.device && a.arch == b.arch && a.cu_count == b.cu_count;
 }
 
-bool of_these_sources(const db::Winner& winner, std::map<std::string, std::string>& hashes) {
-  const templates::Operator* op = templates::find_operator(winner.problem.op);
-  if (op == nullptr) return false;
-  auto [entry, added] = hashes.try_emplace(winner.problem.op);
-  if (added) entry->second = templates::source_hash(*op);
-  return winner.source_hash == entry->second;
-}
-
 /// Folders where sets may lie, the most particular first; the first that exists counts.
 fs::path folder_of_sets() {
-  if (const char* given = std::getenv("WAVETUNE_TUNED_DIR"); given != nullptr && *given != '\0') return given;
+  if (const std::string given = hip::environment_variable("WAVETUNE_TUNED_DIR"); !given.empty()) return given;
   const fs::path installed = process::self_executable().parent_path().parent_path() / "share/wavetune/tuned";
   std::error_code ignored;
   return fs::is_directory(installed, ignored) ? installed : fs::path(WAVETUNE_TUNED_SETS);
@@ -80,8 +72,11 @@ TunedSet read_tuned_set(const fs::path& file, const db::Environment& environment
   }
   std::map<std::string, std::string> hashes;
   for (auto& [problem, winner] : fastest) {
-    if (templates::find_operator(problem.op) == nullptr) continue;
-    set.other_sources += of_these_sources(winner, hashes) ? 0 : 1;
+    const templates::Operator* const op = templates::find_operator(problem.op);
+    if (op == nullptr) continue;
+    const auto [hash, added] = hashes.try_emplace(problem.op);
+    if (added) hash->second = templates::source_hash(*op);
+    set.other_sources += winner.source_hash == hash->second ? 0 : 1;
     set.winners.push_back(std::move(winner));
   }
   return set;
@@ -96,8 +91,6 @@ std::optional<TunedSet> find_tuned_set(const db::Environment& environment) {
   std::ranges::sort(files);
   for (const fs::path& file : files) {
     try {
-      // Sets of other devices are not worth parsing.
-      if (read_file(file).find('"' + environment.device + '"') == std::string::npos) continue;
       TunedSet set = read_tuned_set(file, environment);
       if (!set.winners.empty()) return set;
     } catch (const Error& error) {

@@ -9,7 +9,6 @@ namespace {
 constexpr int most_devices = 64;
 
 thread_local int chosen = 0;
-thread_local CUcontext current = nullptr;
 
 /// HIP's attributes and CUDA's numbers for them (CUdevice_attribute_enum).
 struct Attribute {
@@ -111,13 +110,12 @@ CUresult context_of(int device, CUcontext& context) {
 
 CUresult use_device() {
   // Other libraries (NCCL) put back what they found, so that what this thread set last is what is current.
-  thread_local int current_of = -1;
-  if (current != nullptr && current_of == chosen) return CUDA_SUCCESS;
+  thread_local int current = -1;
+  if (current == chosen) return CUDA_SUCCESS;
   CUcontext context = nullptr;
   if (const CUresult code = context_of(chosen, context); code != CUDA_SUCCESS) return code;
   if (const CUresult code = driver().cuCtxSetCurrent(context); code != CUDA_SUCCESS) return code;
-  current = context;
-  current_of = chosen;
+  current = chosen;
   return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "db/base/bytes.h"
 #include "db/base/error.h"
 
 namespace wavetune::hip::cuda {
@@ -26,19 +27,6 @@ constexpr std::uint8_t frame_size_attribute = 0x11;   // u32 symbol, u32 bytes
 constexpr std::uint8_t parameter_attribute = 0x17;    // one for each parameter; a newer form of it is 0x45
 constexpr std::uint8_t new_parameter_attribute = 0x45;
 constexpr std::uint8_t registers_attribute = 0x2F;  // u32 symbol, u32 registers
-
-template <class T>
-std::optional<T> read_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-std::span<const std::byte> slice(std::span<const std::byte> bytes, std::uint64_t offset, std::uint64_t size) {
-  if (offset > bytes.size() || size > bytes.size() - offset) return {};
-  return bytes.subspan(offset, size);
-}
 
 std::string_view text_at(std::span<const std::byte> strings, std::uint64_t offset) {
   if (offset >= strings.size()) return {};
@@ -67,7 +55,8 @@ class Elf {
   }
 
   std::span<const std::byte> content(const Elf64_Shdr& section) const {
-    return section.sh_type == SHT_NOBITS ? bytes_.first(0) : slice(bytes_, section.sh_offset, section.sh_size);
+    return section.sh_type == SHT_NOBITS ? bytes_.first(0)
+                                         : slice(bytes_, section.sh_offset, section.sh_size).value_or(bytes_.first(0));
   }
   const Section* section(std::string_view name) const {
     const auto found =
@@ -100,8 +89,8 @@ void each_attribute(std::span<const std::byte> info,
     at += 4;
     if (format != format_sized) continue;
     const auto data = slice(info, at, length);
-    if (data.size() != length) return;
-    visit(attribute, data);
+    if (!data) return;
+    visit(attribute, *data);
     at += length;
   }
 }

@@ -3,11 +3,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <vector>
+
+#include "runtime/hip/library_files.h"
 
 namespace wavetune::hip::cuda {
 namespace {
@@ -19,8 +20,7 @@ bool is_loaded = false;
 
 std::string open_driver(Driver& driver) {
   std::vector<std::string> candidates;
-  const char* root = std::getenv("WAVETUNE_CUDA_PATH");
-  if (root != nullptr && *root != '\0') {
+  if (const std::string root = environment_variable("WAVETUNE_CUDA_PATH"); !root.empty()) {
     const std::string named = fmt::format("{}/lib/{}", root, library_name);
     // A toolkit's folder has none of its own; only what is there counts.
     if (std::filesystem::exists(named)) candidates.push_back(named);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/hip/library_files.h"
+#include "runtime/process/subprocess.h"
 
 // Where setup.sh puts its copy; CMakeLists.txt says where the sources of this build are.
 #if !defined(WAVETUNE_CUDA_COPY)
@@ -28,13 +29,6 @@ std::optional<NvrtcInstall> in_root(const fs::path& root, const std::string& pla
       return describe_nvrtc(found->string(), place);
   }
   return std::nullopt;
-}
-
-/// lib/ beside the bin/ that this program is in.
-fs::path installed_in() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return error ? fs::path() : program.parent_path().parent_path();
 }
 
 }  // namespace
@@ -96,7 +90,7 @@ NvrtcSearch find_nvrtc() {
     const auto found = library_on_loader_path(stem, oldest_major);
     return found ? std::optional(describe_nvrtc(found->string(), "CUDA on the loader's path")) : std::nullopt;
   });
-  look_in(installed_in() / "lib", "wavetune's own copy");
+  look_in(process::self_executable().parent_path().parent_path() / "lib", "wavetune's own copy");
   look_in(WAVETUNE_CUDA_COPY, "private copy");
   return search;
 }

@@ -191,7 +191,7 @@ TEST_F(WeightOrderTest, TakesNoOrderThatSomeNumberOfRowsCannotRead) {
     database_->set_current_source("gemm", trial.source_hash);
     database_->add_trial(environment, trial);
   }
-  if (shuffled == 0) GTEST_SKIP() << "no kernel for sm_90a reads shuffled weights";
+  ASSERT_GT(shuffled, 0) << "no kernel for sm_90a reads shuffled weights: nothing is tested here";
   WinnerIndex index(&*database_, environment);
   const Orders orders =
       index.preferred_orders(product(1), hopper, {Moves::not_a_weight, Moves::may_move, Moves::not_a_weight});
