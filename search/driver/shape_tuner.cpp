@@ -183,14 +183,10 @@ ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure:
   const PipelineReport report = run_pipeline(
       maker, device, options,
       {[&] { return run.propose(); }, [&](const db::Trial& trial, double cost_s) { run.told(trial, cost_s); }});
-  const int new_trials = state.new_trials;
-  if (new_trials > 0) {
-    decide_finalists(
-        context, task, client, device, slice,
-        context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op)));
-    // What they are known for now.
-    state = shape_state(context, task);
-    state.new_trials = new_trials;
+  if (state.new_trials > 0 && decide_finalists(context, task, client, device, slice, newest_trials(context, task))) {
+    // The comparison overrules what each of them took alone.
+    state.best_us = 0;
+    for (const db::Trial& trial : newest_trials(context, task)) keep_best(state, trial);
   }
   state.finished = report.exhausted || state.trials >= cap;
   return state;

@@ -6,17 +6,16 @@
 #include "runtime/comm/communicator.h"
 #include "search/measure/candidate.h"
 #include "search/measure/loaded_launches.h"
-#include "search/measure/operand_set.h"
 
 namespace wavetune::measure {
 namespace {
 
-/// What one member of the group has on its device. `set` has all operands; of the inputs only the rank's own is read,
+/// What one member of the group has on its device. `pool` has all operands; of the inputs only the rank's own is read,
 /// the others are read where their ranks hold them.
 struct Member {
   hip::Stream stream;
   hip::Module module;
-  std::unique_ptr<OperandSet> set;
+  std::unique_ptr<OperandPool> pool;
   std::unique_ptr<LoadedLaunches> launches;
 };
 
@@ -28,27 +27,22 @@ class CollectiveCandidate : public Candidate {
         api_(provider.api()),
         prepared_(prepared),
         ranks_(static_cast<int>(prepared.problem.dim("ranks"))) {
-    const std::int64_t workspace = prepared.op->workspace_bytes(prepared.problem, config);
     std::vector<comm::Rank> group;
     for (int rank = 0; rank < ranks_; ++rank) {
       use(rank);
       Member& member = members_.emplace_back();
       member.stream = hip::make_stream(api_);
       member.module = hip::load_module(api_, code);
-      member.set = std::make_unique<OperandSet>(api_, prepared.specs, workspace, guards);
+      member.pool = std::make_unique<OperandPool>(provider, prepared, PoolOptions{rank, guards});
+      member.pool->arrange_for(config);
       group.push_back({rank, member.stream.get()});
     }
     const templates::OperandSpec& partial = prepared.specs.front();
     partial_bytes_ = templates::bytes_for(partial.dtype, partial.count());
     communicator_ = std::make_unique<comm::Communicator>(api_, std::move(group), partial_bytes_);
-    for (int rank = 0; rank < ranks_; ++rank) {
-      use(rank);
-      partials_.push_back(members_[static_cast<std::size_t>(rank)].set->data(static_cast<std::size_t>(rank)));
-    }
-    for (int rank = 0; rank < ranks_; ++rank) {
-      load_launches(rank, config);
-      members_[static_cast<std::size_t>(rank)].set->reset(prepared_.inputs);
-    }
+    for (std::size_t rank = 0; rank < members_.size(); ++rank)
+      partials_.push_back(members_[rank].pool->views(0)[rank].data);
+    for (int rank = 0; rank < ranks_; ++rank) load_launches(rank, config);
   }
 
   std::optional<std::string> over_limits() const override {
@@ -92,10 +86,7 @@ class CollectiveCandidate : public Candidate {
     std::vector<std::vector<templates::HostTensor>> all;
     for (int rank = 0; rank < ranks_; ++rank) {
       use(rank);
-      all.push_back(members_[static_cast<std::size_t>(rank)].set->download());
-      for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {
-        if (prepared_.specs[i].role == templates::Role::input) all.back()[i] = {};
-      }
+      all.push_back(members_[static_cast<std::size_t>(rank)].pool->results());
     }
     return all;
   }
@@ -104,14 +95,8 @@ class CollectiveCandidate : public Candidate {
     wait();
     for (int rank = 0; rank < ranks_; ++rank) {
       use(rank);
-      const OperandSet& set = *members_[static_cast<std::size_t>(rank)].set;
-      if (auto broken = set.broken_guard()) return broken;
-      const std::vector<templates::HostTensor> now = set.download();
-      for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {
-        if (prepared_.specs[i].role == templates::Role::input &&
-            !std::ranges::equal(now[i].bytes(), prepared_.inputs[i].bytes()))
-          return "it wrote to its input '" + prepared_.specs[i].name + "'";
-      }
+      const Member& member = members_[static_cast<std::size_t>(rank)];
+      if (auto damage = member.pool->damage(member.stream.get())) return damage;
     }
     return std::nullopt;
   }
@@ -122,12 +107,12 @@ class CollectiveCandidate : public Candidate {
   void load_launches(int rank, const db::Config& config) {
     use(rank);
     Member& member = members_[static_cast<std::size_t>(rank)];
-    std::vector<templates::View> views = member.set->views();
+    std::vector<templates::View> views = member.pool->views(0);
     for (int owner = 0; owner < ranks_; ++owner) {
       void*& data = views[static_cast<std::size_t>(owner)].data;
       data = communicator_->readable_address(rank, owner, partials_[static_cast<std::size_t>(owner)]);
     }
-    const templates::Call call{&prepared_.problem, views, &prepared_.scalars, member.set->workspace()};
+    const templates::Call call{&prepared_.problem, views, &prepared_.scalars, member.pool->workspace()};
     member.launches = std::make_unique<LoadedLaunches>(api_, member.module, prepared_.op->launches(config, call));
   }
 

@@ -87,12 +87,7 @@ class DeviceCandidate : public Candidate {
       return nullptr;
     }
     enqueue_many(first, count);
-    hipGraph_t raw = nullptr;
-    hip::check(api_, api_.hipStreamEndCapture(stream_.get(), &raw), "hipStreamEndCapture");
-    const hip::Graph graph(api_, raw);
-    hipGraphExec_t executable = nullptr;
-    hip::check(api_, api_.hipGraphInstantiate(&executable, graph.get(), nullptr, nullptr, 0), "hipGraphInstantiate");
-    return &graphs_.emplace(std::pair{first, count}, hip::GraphExec(api_, executable)).first->second;
+    return &graphs_.emplace(std::pair{first, count}, hip::end_capture(api_, stream_.get())).first->second;
   }
 
   const hip::Provider& provider_;

@@ -7,7 +7,6 @@
 #include "runtime/hip/handles.h"
 #include "search/measure/candidate.h"
 #include "search/measure/loaded_launches.h"
-#include "search/measure/operand_set.h"
 
 namespace wavetune::measure {
 namespace {
@@ -18,6 +17,9 @@ using templates::Role;
 // Two patterns, so that a value that happens to be one of them is not taken for unwritten. The first is NaN.
 constexpr int first_poison = 0xFF;
 constexpr int second_poison = 0x5A;
+
+// The reference is one kernel: parameters of the tuned one do not change how its operands lie.
+const db::Config no_parameters;
 
 bool untouched(const HostTensor& tensor, std::int64_t element, int poison) {
   const std::size_t size = templates::size_of(tensor.dtype());
@@ -34,31 +36,27 @@ class ReferenceRun {
         prepared_(prepared),
         stream_((hip::check(api_, api_.hipSetDevice(device), "hipSetDevice"), hip::make_stream(api_))),
         module_(hip::load_module(api_, code)),
-        operands_(api_, prepared.specs, 0, true) {
-    const std::vector<templates::View> views = operands_.views();
+        operands_(provider, prepared, {device, true}) {
+    operands_.arrange_for(no_parameters);
+    const std::vector<templates::View> views = operands_.views(0);
     launches_.push_back(op.reference_launch({&prepared.problem, views, &prepared.scalars, nullptr}));
     const auto& limits = provider.devices()[static_cast<std::size_t>(device)].limits;
     if (const auto reason = over_limits(launches_, limits)) refuse(*reason);
   }
 
   std::vector<HostTensor> run(int poison) {
-    operands_.reset(prepared_.inputs);
+    operands_.arrange_for(no_parameters);
+    const std::vector<templates::View> views = operands_.views(0);
     for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {
       if (prepared_.specs[i].role != Role::output) continue;
       const std::size_t bytes = prepared_.inputs[i].bytes().size();
-      hip::check(api_, api_.hipMemset(operands_.data(i), poison, bytes), "hipMemset of an output");
+      hip::check(api_, api_.hipMemset(views[i].data, poison, bytes), "hipMemset of an output");
     }
     hip::check(api_, api_.hipDeviceSynchronize(), "hipDeviceSynchronize after filling operands");
     LoadedLaunches(api_, module_, launches_).enqueue(stream_.get());
     hip::check(api_, api_.hipStreamSynchronize(stream_.get()), "hipStreamSynchronize after the reference kernel");
-    if (const auto broken = operands_.broken_guard()) refuse(*broken);
-    std::vector<HostTensor> results = operands_.download();
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (prepared_.specs[i].role == Role::input &&
-          !std::ranges::equal(results[i].bytes(), prepared_.inputs[i].bytes()))
-        refuse("it wrote to its input '" + prepared_.specs[i].name + "'");
-    }
-    return results;
+    if (const auto damage = operands_.damage(stream_.get())) refuse(*damage);
+    return operands_.results();
   }
 
   /// `first` and `second` are the results over first_poison and second_poison.
@@ -93,7 +91,7 @@ class ReferenceRun {
   const PreparedProblem& prepared_;
   hip::Stream stream_;
   hip::Module module_;
-  OperandSet operands_;
+  OperandPool operands_;
   std::vector<templates::Launch> launches_;
 };
 

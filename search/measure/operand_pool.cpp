@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "search/measure/operand_set.h"
-
 namespace wavetune::measure {
 namespace {
 
+using templates::DType;
 using templates::HostTensor;
 using templates::Role;
 
@@ -18,6 +17,24 @@ constexpr double memory_share = 0.4;
 constexpr std::size_t alignment = 256;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+// Not 0xFF: -1 is a value that integer outputs have by right ("no index"), and must not be there without being written.
+constexpr int integer_poison_byte = 0xA5;
+
+/// What outputs hold before a kernel writes them: NaN, or for integers a value that no kernel writes by right.
+int poison_byte(DType type) {
+  switch (type) {
+    case DType::f32:
+    case DType::f64:
+    case DType::bf16:
+    case DType::f16:
+    case DType::fp8:
+    case DType::e8m0:
+      return guard_byte;
+    default:
+      return integer_poison_byte;
+  }
+}
 
 bool read_by_kernels(Role role) { return role == Role::input || role == Role::inout; }
 

@@ -15,6 +15,13 @@
 
 namespace wavetune::measure {
 
+/// Bytes before and after each operand that a kernel must leave alone. They hold NaN (as float32 and as bf16) and -1
+/// (as i32), so that a kernel that reads past its operand spoils its result. None under AddressSanitizer, whose red
+/// zones are better.
+inline constexpr std::size_t guard_bytes = 1024;
+/// All bits set is NaN in float64, float32, bf16, f16, e4m3fn and e8m0.
+inline constexpr int guard_byte = 0xFF;
+
 struct PoolOptions {
   int device = 0;
   bool guards = true;

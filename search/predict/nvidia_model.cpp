@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "templates/gemm/nvidia.h"
+#include "templates/gemm/warpgroup.h"
+
 namespace wavetune::predict {
 namespace {
-
-// Values of `path` in templates/gemm.
-constexpr std::int64_t stream = 7;
-constexpr std::int64_t warpgroup = 8;
 
 // From an SM to memory and back, loaded.
 constexpr double memory_latency_us = 0.9;
@@ -29,13 +28,12 @@ double value(const templates::Config& config, std::string_view name, double fall
 }  // namespace
 
 bool on_nvidia_path(const templates::Config& config) {
-  const auto path = config.find("path");
-  return path != config.end() && (path->second == stream || path->second == warpgroup);
+  return config.contains("path") && templates::is_nvidia_path(config);
 }
 
 double nvidia_gemm_us(const Machine& machine, NumberFormat format, const GemmShape& shape, double products,
                       const templates::Config& config, std::optional<int> waves_per_simd) {
-  const bool wide = config.at("path") == warpgroup;
+  const bool wide = config.at("path") == templates::matrix_path::warpgroup;
   const double bm = value(config, "bm", 64), bn = value(config, "bn", 128), bk = value(config, "bk", 64);
   const double stages = value(config, "stages", 3), split_k = value(config, "split_k", 1);
   const double warps = value(config, "wm", 1) * value(config, "wn", 1) * value(config, "wk", 1) * (wide ? 4 : 1);

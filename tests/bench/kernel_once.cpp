@@ -17,9 +17,9 @@
 #include "db/base/command_line.h"
 #include "db/base/error.h"
 #include "runtime/hip/provider.h"
-#include "runtime/jit/compile_service.h"
-#include "search/measure/loaded_launches.h"
-#include "search/measure/operand_set.h"
+#include "runtime/jit/target.h"
+#include "search/measure/candidate.h"
+#include "search/measure/operand_pool.h"
 #include "search/measure/prepared_problem.h"
 #include "search/space/search_space.h"
 #include "templates/registry.h"
@@ -84,34 +84,17 @@ std::vector<db::Config> configurations(const templates::Operator& op, const db::
   return configs;
 }
 
-std::string text_of(const db::Config& config) {
-  std::string text;
-  for (const auto& [name, value] : config) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
-  return text;
-}
-
-/// Runs one configuration and says how far it is from the reference.
+/// Runs one configuration and says how far it is from the reference. Without guard bands: each operand is an allocation
+/// of its own, so that a tool sees where it ends.
 templates::Comparison run(const hip::Provider& provider, const measure::PreparedProblem& prepared,
                           const db::Config& config, std::span<const std::byte> code) {
-  const hip::Api& api = provider.api();
-  const templates::Operator& op = *prepared.op;
-  const hip::Stream stream = hip::make_stream(api);
-  const hip::Module module = hip::load_module(api, code);
-  std::vector<templates::HostTensor> inputs;
-  for (std::size_t i = 0; i < prepared.specs.size(); ++i) {
-    inputs.push_back(
-        templates::arrange(prepared.specs[i], op.arrangement(prepared.problem, config, i), prepared.inputs[i]));
-  }
-  measure::OperandSet operands(api, templates::arranged_operands(op, prepared.problem, config),
-                               op.workspace_bytes(prepared.problem, config), true);
-  operands.reset(inputs);
-  const std::vector<templates::View> views = operands.views();
-  const templates::Call call{&prepared.problem, views, &prepared.scalars, operands.workspace()};
-  const measure::LoadedLaunches launches(api, module, op.launches(config, call));
-  launches.enqueue(stream.get());
-  hip::check(api, api.hipStreamSynchronize(stream.get()), "hipStreamSynchronize after the kernel");
-  if (const auto broken = operands.broken_guard()) return {2, *broken};
-  return op.compare(prepared.problem, operands.download(), prepared.expected);
+  measure::OperandPool pool(provider, prepared, {.guards = false});
+  pool.arrange_for(config);
+  const auto candidate = measure::load_candidate(provider, pool, config, code);
+  candidate->enqueue();
+  candidate->wait();
+  if (const auto damage = candidate->damage()) return {2, *damage};
+  return prepared.op->compare(prepared.problem, candidate->results().front(), prepared.expected);
 }
 
 struct Job {
@@ -124,6 +107,7 @@ int run_all(const std::string& device, const std::string& ops) {
   const auto provider = hip::load_provider(hip::parse_device_spec(device));
   const hip::DeviceInfo& first = provider->devices().front();
   jit::CompileService compiler(jit::CompileOptions{});
+  const jit::CompileTarget target = jit::compile_target_of(*provider, device);
   std::vector<Job> jobs;
   for (const char* key : problem_keys) {
     const db::Problem problem = db::problem_from_key(key);
@@ -132,16 +116,13 @@ int run_all(const std::string& device, const std::string& ops) {
     try {
       const measure::PreparedProblem prepared = measure::prepare_problem(op, problem, 1);
       for (db::Config& config : configurations(op, problem, first.limits)) {
-        jit::CompileRequest request{device, provider->prelude() + templates::kernel_source(op, problem, config),
-                                    provider->compile_options(first)};
-        for (std::string& option : op.compile_options()) request.options.push_back(std::move(option));
-        jobs.push_back({prepared, std::move(config), compiler.submit(std::move(request))});
+        auto compiled = compiler.submit(jit::request_for(target, op, problem, config));
+        jobs.push_back({prepared, std::move(config), std::move(compiled)});
       }
     } catch (const Error& error) {
       fmt::print("skipped {}: {}\n", key, error.what());
     }
   }
-  hip::check(provider->api(), provider->api().hipSetDevice(0), "hipSetDevice");
   int failures = 0;
   for (const Job& job : jobs) {
     const jit::CompileResult& compiled = job.compiled.get();
@@ -149,7 +130,7 @@ int run_all(const std::string& device, const std::string& ops) {
     if (compiled.outcome == db::Outcome::ok) comparison = run(*provider, job.prepared, job.config, compiled.code);
     failures += comparison.passes() ? 0 : 1;
     fmt::print("{} {} {}{}{}\n", comparison.passes() ? "ok   " : "WRONG", job.prepared.problem.key(),
-               text_of(job.config), comparison.passes() ? "" : ": ", comparison.message);
+               db::to_text(job.config), comparison.passes() ? "" : ": ", comparison.message);
     std::fflush(stdout);
   }
   fmt::print("{} configurations on {}, {} wrong\n", jobs.size(), first.name, failures);

@@ -18,11 +18,14 @@
 #include "db/base/command_line.h"
 #include "db/base/error.h"
 #include "db/database.h"
+#include "operand_data.h"
 #include "peer.h"
 #include "rotated_runs.h"
 #include "row.h"
-#include "runtime/jit/compile_service.h"
+#include "runtime/jit/target.h"
 #include "search/driver/device_peaks.h"
+#include "search/driver/roofline.h"
+#include "search/layout/workload_options.h"
 #include "search/measure/measure_worker.h"
 #include "search/measure/timing.h"
 #include "templates/registry.h"
@@ -47,13 +50,8 @@ bool has_peer(const db::Problem& problem) {
 }
 
 std::set<std::string> words(const std::string& list) {
-  std::set<std::string> result;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) result.insert(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return result;
+  const std::vector<std::string> all = search::split_list(list);
+  return {all.begin(), all.end()};
 }
 
 /// The winners asked for, in the order of the table: by operator, format, shape, and then m.
@@ -75,15 +73,6 @@ std::vector<db::Winner> winners(const db::Database& database, const db::Environm
   };
   std::ranges::sort(result, {}, key);
   return result;
-}
-
-jit::CompileRequest compile_request(const hip::Provider& provider, const std::string& device,
-                                    const db::Winner& winner) {
-  const templates::Operator& op = templates::get_operator(winner.problem.op);
-  jit::CompileRequest request{device, provider.prelude() + templates::kernel_source(op, winner.problem, winner.config),
-                              provider.compile_options(provider.devices().front())};
-  for (std::string& option : op.compile_options()) request.options.push_back(std::move(option));
-  return request;
 }
 
 nlohmann::json peer_request(const db::Problem& problem, const OperandData& data) {
@@ -113,8 +102,11 @@ class Bench {
            device.name);
     }
     std::vector<std::shared_future<jit::CompileResult>> compiled;
-    for (const db::Winner& winner : chosen)
-      compiled.push_back(compiler_.submit(compile_request(*provider_, options_.device, winner)));
+    const jit::CompileTarget target = jit::compile_target_of(*provider_, options_.device);
+    for (const db::Winner& winner : chosen) {
+      const templates::Operator& op = templates::get_operator(winner.problem.op);
+      compiled.push_back(compiler_.submit(jit::request_for(target, op, winner.problem, winner.config)));
+    }
     start_peer();
     measure_peaks();
     std::fputs(header().c_str(), stdout);
@@ -147,13 +139,6 @@ class Bench {
     std::fflush(stdout);
   }
 
-  double flop_rate(const std::string& dtype) const {
-    auto rate = peak_.flops_per_us.find(dtype.substr(0, dtype.find('_')));
-    // Formats without a rate of their own are multiplied in bf16.
-    if (rate == peak_.flops_per_us.end()) rate = peak_.flops_per_us.find("bf16");
-    return rate == peak_.flops_per_us.end() ? 0 : rate->second;
-  }
-
   void one(const db::Winner& winner, const jit::CompileResult& compiled) {
     const db::Problem& problem = winner.problem;
     try {
@@ -166,9 +151,9 @@ class Bench {
       row.needed_bytes = data.needed_bytes;
       row.flops = op.cost(problem).flops;
       row.byte_us = row.needed_bytes / peak_.bytes_per_us;
-      const double rate = flop_rate(problem.dtype);
+      const double rate = search::flops_per_us(peak_, problem.dtype);
       row.flop_us = rate > 0 ? row.flops / rate : 0;
-      RotatedRuns ours(*provider_, op, problem, winner.config, compiled.code, data);
+      RotatedRuns ours(*provider_, data.prepared, winner.config, compiled.code);
       in_turns(ours, peer_request(problem, data), row);
       std::fputs(line(row).c_str(), stdout);
       if (!options_.json.empty()) std::ofstream(options_.json, std::ios::app) << to_json(row).dump() << "\n";

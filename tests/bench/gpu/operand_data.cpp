@@ -5,8 +5,7 @@
 #include <map>
 #include <numeric>
 #include <random>
-
-#include "db/base/error.h"
+#include <span>
 
 namespace wavetune::gpu_bench {
 namespace {
@@ -30,6 +29,18 @@ const HostTensor& random_block(DType dtype) {
     block.set(i, scale ? std::exp2(static_cast<double>(random() % 4) - 2.0) : normal(random));
   }
   return blocks.emplace(dtype, std::move(block)).first->second;
+}
+
+/// The block over and over.
+HostTensor random_tensor(const OperandSpec& spec) {
+  HostTensor tensor(spec.dtype, spec.count());
+  const std::span<const std::byte> block = random_block(spec.dtype).bytes();
+  for (std::span<std::byte> rest = tensor.bytes(); !rest.empty();) {
+    const std::size_t count = std::min(rest.size(), block.size());
+    std::ranges::copy(block.first(count), rest.begin());
+    rest = rest.subspan(count);
+  }
+  return tensor;
 }
 
 std::vector<HostTensor> filled(const templates::Operator& op, const db::Problem& problem) {
@@ -66,23 +77,21 @@ double bytes_of(const OperandSpec& spec) { return static_cast<double>(templates:
 OperandData operand_data(const templates::Operator& op, const db::Problem& problem) {
   OperandData data;
   const std::vector<OperandSpec> specs = op.operands(problem);
+  // In operand order; empty where random numbers do.
+  std::vector<HostTensor> exact(specs.size());
   data.needed_bytes = op.cost(problem).bytes;
-  if (problem.op == "gemm") {
-    data.exact.resize(specs.size());
-  } else if (problem.op == "grouped_gemm") {
+  if (problem.op == "grouped_gemm") {
     // The routing depends neither on n nor on k.
     db::Problem narrow = problem;
     narrow.dims["n"] = 32;
     narrow.dims["k"] = 64;
-    data.exact = filled(op, narrow);
+    std::vector<HostTensor> tensors = filled(op, narrow);
     double touched = 0;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      if (specs[i].dtype != DType::i32) {
-        data.exact[i] = {};
-        continue;
-      }
-      const auto values = data.exact[i].as<std::int32_t>();
+      if (specs[i].dtype != DType::i32) continue;
+      const auto values = tensors[i].as<std::int32_t>();
       (specs[i].name == "order" ? data.order : data.offsets).assign(values.begin(), values.end());
+      exact[i] = std::move(tensors[i]);
     }
     for (std::size_t e = 0; e + 1 < data.offsets.size(); ++e) touched += data.offsets[e] < data.offsets[e + 1] ? 1 : 0;
     data.needed_bytes = 0;
@@ -91,28 +100,16 @@ OperandData operand_data(const templates::Operator& op, const db::Problem& probl
       data.needed_bytes += bytes_of(spec) * (of_experts ? touched / static_cast<double>(problem.dim("experts")) : 1.0);
     }
   } else if (problem.op == "mla_attention") {
-    for (const OperandSpec& spec : specs) {
-      data.exact.push_back(spec.name == "indices" ? selections(problem) : HostTensor());
-    }
-  } else {
-    data.exact = filled(op, problem);
+    exact[static_cast<std::size_t>(std::ranges::find(specs, "indices", &OperandSpec::name) - specs.begin())] =
+        selections(problem);
+  } else if (problem.op != "gemm") {
+    exact = filled(op, problem);
   }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (exact[i].count() == 0) exact[i] = random_tensor(specs[i]);
+  }
+  data.prepared = {&op, problem, op.default_scalars(problem), specs, std::move(exact), {}};
   return data;
-}
-
-void fill_randomly(const hip::Api& api, void* destination, std::size_t bytes, DType dtype) {
-  const HostTensor& block = random_block(dtype);
-  auto* begin = static_cast<std::byte*>(destination);
-  std::size_t done = std::min(bytes, block.bytes().size());
-  hip::check(api, api.hipMemcpy(begin, block.bytes().data(), done, hipMemcpyHostToDevice),
-             "hipMemcpy of random numbers");
-  // The rest is copied on the device, twice as much each time.
-  while (done < bytes) {
-    const std::size_t next = std::min(done, bytes - done);
-    hip::check(api, api.hipMemcpy(begin + done, begin, next, hipMemcpyDeviceToDevice), "hipMemcpy of random numbers");
-    done += next;
-  }
-  hip::check(api, api.hipDeviceSynchronize(), "hipDeviceSynchronize after filling operands");
 }
 
 }  // namespace wavetune::gpu_bench

@@ -5,14 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/hip/handles.h"
-#include "templates/operator.h"
+#include "search/measure/prepared_problem.h"
 
 namespace wavetune::gpu_bench {
 
 struct OperandData {
-  /// In operand order, in rows; empty where random numbers do.
-  std::vector<templates::HostTensor> exact;
+  measure::PreparedProblem prepared;  ///< without a reference: nothing is compared here
   /// Bytes of inputs and outputs that one run needs: experts that no row goes to do not count.
   double needed_bytes = 0;
   /// The routing of a grouped product: row numbers sorted by expert, and where each expert's begin. Else empty.
@@ -20,8 +18,5 @@ struct OperandData {
 };
 
 OperandData operand_data(const templates::Operator& op, const db::Problem& problem);
-
-/// Writes `bytes` bytes of random numbers of type `dtype`. Waits.
-void fill_randomly(const hip::Api& api, void* destination, std::size_t bytes, templates::DType dtype);
 
 }  // namespace wavetune::gpu_bench
