@@ -31,8 +31,8 @@ void ApiServer::serve(ServedModel model) {
 }
 
 void ApiServer::shut_down(std::chrono::milliseconds drain) {
+  http_->stop_keep_alive();  // first: who is told that the server drains is told so on a connection that closes
   state_ = State::draining;
-  http_->stop_keep_alive();
   const auto deadline = std::chrono::steady_clock::now() + drain;
   while (http_->active_exchanges() > 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

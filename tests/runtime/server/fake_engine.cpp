@@ -29,7 +29,7 @@ engine::RequestId FakeEngine::submit(std::vector<std::int32_t> prompt, engine::S
 
 void FakeEngine::emit(engine::RequestId id, const std::vector<engine::TokenEvent>& script,
                       std::chrono::milliseconds pause, const std::function<void(const engine::TokenEvent&)>& on_event) {
-  for (size_t at = 0;; at = std::min(at + 1, script.size() - 1)) {
+  for (size_t at = 0;;) {
     std::this_thread::sleep_for(pause);
     bool cancelled = false;
     {
@@ -37,8 +37,13 @@ void FakeEngine::emit(engine::RequestId id, const std::vector<engine::TokenEvent
       cancelled = stopping_ || cancelled_.contains(id);
     }
     if (cancelled) return on_event({{}, engine::FinishReason::cancelled, -1, ""});
+    if (held) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
     on_event(script[at]);
     if (script[at].finish != engine::FinishReason::none) return;
+    at = std::min(at + 1, script.size() - 1);
   }
 }
 

@@ -38,6 +38,8 @@ class FakeEngine final : public engine::Engine {
   std::vector<Submitted> submitted() const;
   /// Waits until `count` requests have been cancelled; false after 10 s.
   bool wait_for_cancelled(size_t count) const;
+  /// While set, requests get no event (cancelling ends them all the same).
+  std::atomic<bool> held{false};
   /// While set, stats() does not return.
   std::atomic<bool> stats_hang{false};
 
