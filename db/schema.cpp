@@ -176,7 +176,41 @@ JOIN trials t ON t.id = (SELECT b.id FROM trials b
                          ORDER BY b.median_us, b.id LIMIT 1);
 )sql";
 
-constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4, version_5};
+// What other implementations publish, what a person decided about a configuration, and where a trial was made.
+constexpr std::string_view version_6 = R"sql(
+-- Rows of other stacks' tuned tables. They are never candidates: winners come from trials alone.
+CREATE TABLE published_times (
+  id             INTEGER PRIMARY KEY,
+  implementation TEXT NOT NULL,    -- "aiter"
+  arch           TEXT NOT NULL,
+  cu_count       INTEGER NOT NULL,
+  problem_id     INTEGER NOT NULL REFERENCES problems (id),
+  us             REAL NOT NULL,
+  kernel         TEXT NOT NULL,    -- the implementation's name for it
+  header         TEXT NOT NULL,    -- first line of the table that the row comes from
+  line           TEXT NOT NULL,    -- the row as it was: what export writes
+  origin         TEXT NOT NULL,    -- file name
+  created_at     TEXT NOT NULL,
+  UNIQUE (implementation, header, line)
+);
+CREATE INDEX published_times_by_problem ON published_times (arch, cu_count, problem_id, us);
+
+-- The newest row of a configuration counts; the older ones are kept with their reasons.
+CREATE TABLE verdicts (
+  id             INTEGER PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environments (id),
+  problem_id     INTEGER NOT NULL REFERENCES problems (id),
+  configuration  TEXT NOT NULL,
+  verdict        TEXT NOT NULL,    -- pin: wins, whatever is faster; ban: never wins; none: takes either back
+  reason         TEXT NOT NULL,
+  created_at     TEXT NOT NULL,
+  UNIQUE (environment_id, problem_id, configuration, created_at, verdict, reason)
+);
+
+ALTER TABLE trials ADD COLUMN machine TEXT NOT NULL DEFAULT ''; -- where it was made; empty: not recorded
+)sql";
+
+constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4, version_5, version_6};
 
 [[noreturn]] void fail_newer(const sqlite::Connection& connection, int found, int known) {
   fail(ErrorKind::incompatible,
