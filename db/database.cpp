@@ -296,6 +296,19 @@ CodeTotals Database::code_totals() const {
   return db::code_totals(impl_->connection);
 }
 
+PublishCounts Database::add_published(std::span<const PublishedTime> rows) {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  const PublishCounts counts = db::add_published(impl_->connection, rows);
+  transaction.commit();
+  return counts;
+}
+
+std::vector<PublishedTime> Database::published_times(std::string_view arch, int cu_count) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_published(impl_->connection, arch, cu_count);
+}
+
 void Database::put_layout(const Environment& environment, const Layout& layout) {
   const std::scoped_lock lock(impl_->mutex);
   sqlite::Transaction transaction(impl_->connection);

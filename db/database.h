@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "db/layout.h"
 #include "db/offline_trial.h"
+#include "db/published_time.h"
 #include "db/trial.h"
 #include "db/winner_code.h"
 
@@ -113,6 +115,11 @@ class Database {
   std::optional<std::string> winner_code_key(const Environment& environment, const Problem& problem) const;
   std::optional<std::vector<std::byte>> code(std::string_view request_key) const;
   CodeTotals code_totals() const;
+
+  /// Times of other stacks' kernels; see published_time.h. All in one transaction, those known already left out.
+  PublishCounts add_published(std::span<const PublishedTime> rows);
+  /// Of all architectures when `arch` is empty, of all sizes when `cu_count` is 0.
+  std::vector<PublishedTime> published_times(std::string_view arch = {}, int cu_count = 0) const;
 
   void put_layout(const Environment& environment, const Layout& layout);
   /// The newest layout stored for this model, device count and objective.
