@@ -8,9 +8,24 @@
 
 namespace wavetune::db {
 
-enum class Objective { throughput, latency };
+enum class Objective {
+  throughput,  ///< generated tokens of the node; of a simulated load: at the highest rate that keeps the TTFT limit
+  latency,     ///< of a single stream
+  cost,        ///< of a million generated tokens, at the price of a device's hour
+};
 std::string_view to_string(Objective objective);
 std::optional<Objective> objective_from_string(std::string_view word);
+
+/// What a candidate gives under one load, as simulated.
+struct LoadPoint {
+  double rate = 0;  ///< requests a second that arrive; 0: closed loops of `clients`
+  int clients = 0;
+  double tokens_per_s = 0;  ///< generated, node total
+  double ttft_p50_s = 0;
+  double ttft_p95_s = 0;
+  double tpot_ms = 0;  ///< median over requests
+  double success = 0;  ///< share of the requests whose first token came within the limit
+};
 
 /// One candidate's costs. Times in microseconds.
 struct LayoutRow {
@@ -30,6 +45,14 @@ struct LayoutRow {
   double measured_share = 0;  ///< part of the step time that comes from measured operators; the rest is estimated
   std::vector<std::string> estimated;  ///< problem keys costed by roofline because nothing was measured
   double memory_bytes_per_device = 0;
+
+  // Of a simulated load; empty and 0 where the layout was chosen from step times alone.
+  std::vector<LoadPoint> load;
+  double knee_rate = 0;               ///< highest rate (requests a second) at which TTFT p95 keeps the limit
+  double knee_tokens_per_s = 0;       ///< there
+  double saturated_tokens_per_s = 0;  ///< with more clients than the cache has room for
+  double published_share = 0;         ///< of the step time: other implementations' published times
+  double cache_tokens = 0;            ///< of one replica
 };
 
 /// What was chosen for a model on a set of devices.

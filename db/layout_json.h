@@ -10,6 +10,7 @@
 namespace wavetune::db {
 
 nlohmann::json rows_to_json(const std::vector<LayoutRow>& rows);
+nlohmann::json load_to_json(const std::vector<LoadPoint>& load);
 
 /// Throws Error bad_data with the path of what is missing or wrong.
 std::vector<LayoutRow> rows_from_json(const JsonReader& json);

@@ -25,7 +25,7 @@ StepCost cost_of(const model::Program& program, const model::StepShape& step, co
     const ProblemCost one = costs.cost(problem);
     const double us = one.us * count;
     total.us += us;
-    if (one.measured)
+    if (one.measured())
       total.measured_us += us;
     else
       estimated.insert(problem.key());

@@ -1,6 +1,8 @@
 #include "search/layout/layout_command.h"
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <optional>
 
 #include "db/base/command_line.h"
@@ -8,6 +10,8 @@
 #include "search/driver/tuner.h"
 #include "search/layout/choose_layout.h"
 #include "search/layout/layout_report.h"
+#include "search/layout/plan_options.h"
+#include "search/layout/plan_report.h"
 #include "search/layout/workload_options.h"
 
 namespace wavetune {
@@ -16,18 +20,23 @@ namespace {
 namespace po = boost::program_options;
 using namespace search;
 
-const CommandHelp help = {"layout",
-                          "layout --model DIR --db FILE [--device D] [OPTIONS]",
-                          "Prints the TP x DP layout that is stored for a model on the devices shown. Without a stored "
-                          "one, with --again, or with an option\n"
-                          "that changes the workload, it is chosen from the measured operator times now, and stored.",
-                          {"wavetune layout --model /models/GLM-5.2 --db tuning.db --device hip",
-                           "wavetune layout --model model/demo --db demo.db --device cpu:4 --objective latency --again",
-                           "wavetune layout --model model/demo --db demo.db --device cpu:4 --json"}};
+const CommandHelp help = {
+    "layout",
+    "layout --model DIR --db FILE [--device D] [OPTIONS]",
+    "Prints the TP x DP layout that is stored for a model on the devices shown. Without a stored one, with --again, or "
+    "with an option\n"
+    "that changes the workload, it is chosen from the measured operator times now, and stored. With --workload the "
+    "server is\n"
+    "simulated under that load for every layout; --devices plans for a node that is elsewhere, from its tuning "
+    "database "
+    "or from\n"
+    "published times ('wavetune import').",
+    {"wavetune layout --model /models/GLM-5.2 --db tuning.db --device hip",
+     "wavetune layout --model model/demo --db demo.db --device cpu:4 --objective latency --again",
+     "wavetune layout --model glm-5.2 --weights mxfp4 --db aiter.db --devices 8xMI355X --workload "
+     "in=20000,out=1000,hit=0.6"}};
 
-}  // namespace
-
-int layout_command(const std::vector<std::string>& arguments) {
+po::options_description layout_options() {
   po::options_description options("Options");
   options.add_options()("model", po::value<std::string>()->required(), "model folder, or a built-in name (glm-5.2)")(
       "db", po::value<std::string>()->required(), "tuning database")(
@@ -36,9 +45,46 @@ int layout_command(const std::vector<std::string>& arguments) {
       "again", po::bool_switch(), "choose anew from what is measured by now")("json", po::bool_switch(),
                                                                               "one JSON object");
   add_workload_options(options);
+  add_plan_options(options);
+  return options;
+}
+
+void print(const PlanReport& report, bool json) { std::cout << (json ? plan_event(report) : plan_text(report)); }
+
+/// A node that is not here: winners of any machine with such devices, and published times.
+int plan_elsewhere(const po::variables_map& values, const model::ModelConfig& config) {
+  const Node node = named_node(values["devices"].as<std::string>());
+  const PlanOptions options = read_plan_options(values, read_objective(values), /*published_attention=*/true);
+  const std::vector<int> tp = read_tp(values);
+  db::Database database = db::Database::open(values["db"].as<std::string>(), db::OpenMode::read_write);
+  std::vector<db::Winner> winners;
+  for (const db::StoredWinner& stored : database.all_winners()) {
+    const db::Environment& environment = stored.environment;
+    if (environment.arch == node.arch && environment.cu_count == node.cu_count) winners.push_back(stored.winner);
+  }
+  std::vector<ReferenceTime> references = references_of(database.published_times(node.arch, node.cu_count));
+  references.insert(references.end(), node.references.begin(), node.references.end());
+  const CostTable costs(winners, node.peak, references, node.arch);
+  const Plan plan = plan_layout(config, node, options, planned_candidates(options, config, node.devices, tp), costs);
+  PlanReport report{&plan, &node, &options, node.assumptions, reference_run(config, node, options, costs)};
+  std::ranges::copy(assumptions_of(options, costs), std::back_inserter(report.assumptions));
+  database.put_layout({node.name, node.arch, node.cu_count, "", "", ""}, plan.layout);
+  print(report, values["json"].as<bool>());
+  return 0;
+}
+
+}  // namespace
+
+int layout_command(const std::vector<std::string>& arguments) {
+  po::options_description options = layout_options();
   po::variables_map values;
   if (!parse_command_line(help, options, {}, arguments, values)) return 0;
   const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
+  if (values.count("devices") != 0) {
+    if (values.count("workload") == 0)
+      fail(ErrorKind::usage, "--devices plans for a load: say which, as in --workload in=20000,out=1000,hit=0.6");
+    return plan_elsewhere(values, config);
+  }
   db::Database database = db::Database::open(values["db"].as<std::string>(), db::OpenMode::read_write);
   const auto device = values["device"].as<std::string>();
   const auto provider = hip::load_provider(hip::parse_device_spec(device));

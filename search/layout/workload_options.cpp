@@ -29,7 +29,7 @@ void add_workload_options(po::options_description& options) {
   options.add_options()("tp", po::value<std::string>(),
                         "tensor-parallel degrees to consider, e.g. 1,2 (default: all that fit the model)")(
       "objective", po::value<std::string>()->default_value("throughput"),
-      "what the layout is chosen for: throughput or latency")(
+      "what the layout is chosen for: throughput, latency, or (with --workload) cost")(
       "concurrency", po::value<std::int64_t>(), "sequences decoded at the same time on the node (default 32)")(
       "decode-batches", po::value<std::string>(),
       "batches that decode steps are tuned at, e.g. 1,2,4,6,8 (default: powers of two up to the concurrency)")(
@@ -41,6 +41,19 @@ void add_workload_options(po::options_description& options) {
                       "context of a typical step in tokens (default 4096, on cpu 512)")(
       "max-context", po::value<std::int64_t>(),
       "longest sequence that will be served (default: the model's limit, at most 8192)");
+}
+
+std::vector<int> read_tp(const po::variables_map& values) {
+  return values.count("tp") != 0 ? parse_int_list(values["tp"].as<std::string>(), "--tp") : std::vector<int>{};
+}
+
+db::Objective read_objective(const po::variables_map& values) {
+  const auto objective = db::objective_from_string(values["objective"].as<std::string>());
+  if (!objective) {
+    fail(ErrorKind::usage, "--objective '{}' is not throughput, latency or cost",
+         values["objective"].as<std::string>());
+  }
+  return *objective;
 }
 
 WorkloadChoice read_workload_options(const po::variables_map& values, const model::ModelConfig& config,
@@ -69,11 +82,8 @@ WorkloadChoice read_workload_options(const po::variables_map& values, const mode
   }
   workload.context = std::min(positive(values, "context", kind == hip::ProviderKind::cpu ? cpu_context : gpu_context),
                               workload.max_context);
-  if (values.count("tp") != 0) choice.tp = parse_int_list(values["tp"].as<std::string>(), "--tp");
-  const auto objective = db::objective_from_string(values["objective"].as<std::string>());
-  if (!objective)
-    fail(ErrorKind::usage, "--objective '{}' is not throughput or latency", values["objective"].as<std::string>());
-  choice.objective = *objective;
+  choice.tp = read_tp(values);
+  choice.objective = read_objective(values);
   choice.node_devices = values["node-devices"].as<int>();
   if (choice.node_devices < 0) fail(ErrorKind::usage, "--node-devices {} is negative", choice.node_devices);
   for (const char* name : {"tp", "concurrency", "decode-batches", "prefill-tokens", "context", "max-context"})

@@ -28,6 +28,11 @@ inline int devices_of(const WorkloadChoice& choice, const hip::Provider& provide
   return choice.node_devices > 0 ? choice.node_devices : static_cast<int>(provider.devices().size());
 }
 
+/// --tp: empty when it is not given. Throws Error usage.
+std::vector<int> read_tp(const boost::program_options::variables_map& values);
+/// --objective. Throws Error usage.
+db::Objective read_objective(const boost::program_options::variables_map& values);
+
 /// Fills in what was not given from the model and the kind of device. Throws Error usage naming the option.
 WorkloadChoice read_workload_options(const boost::program_options::variables_map& values,
                                      const model::ModelConfig& config, hip::ProviderKind kind);
