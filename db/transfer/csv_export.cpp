@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "db/base/csv.h"
+
 namespace wavetune::db {
 namespace {
 
@@ -21,16 +23,7 @@ class Row {
   Row& add(std::string_view text) {
     if (!first_) line_ += ',';
     first_ = false;
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-      line_ += text;
-      return *this;
-    }
-    line_ += '"';
-    for (const char c : text) {
-      if (c == '"') line_ += '"';
-      line_ += c;
-    }
-    line_ += '"';
+    line_ += csv_cell(text);
     return *this;
   }
   Row& add(double value) { return add(std::string_view(fmt::format("{}", value))); }

@@ -6,25 +6,18 @@
 #include <numeric>
 #include <sstream>
 
+#include "db/base/csv.h"
 #include "db/base/error.h"
 #include "db/base/file.h"
 
 namespace wavetune::predict {
 namespace {
 
-std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-  while (!fields.empty() && !fields.back().empty() && fields.back().back() == '\r') fields.back().pop_back();
-  return fields;
-}
-
 class Table {
  public:
   explicit Table(const std::filesystem::path& csv) : name_(csv.filename().string()), text_(read_file(csv)) {
     std::getline(text_, line_);
-    header_ = fields_of(line_);
+    if (!split(header_)) fail(ErrorKind::bad_data, "{}: the header has a quote that is not closed", name_);
   }
 
   bool has(const std::string& column) const {
@@ -33,7 +26,7 @@ class Table {
   bool next() {
     while (std::getline(text_, line_)) {
       ++row_;
-      fields_ = fields_of(line_);
+      if (!split(fields_)) fail(ErrorKind::bad_data, "{}: row {} has a quote that is not closed", name_, row_);
       if (!fields_.empty()) return true;
     }
     return false;
@@ -50,6 +43,13 @@ class Table {
   }
 
  private:
+  bool split(std::vector<std::string>& cells) {
+    if (line_.ends_with('\r')) line_.pop_back();
+    auto found = csv_fields(line_);
+    if (found) cells = std::move(*found);
+    return found.has_value();
+  }
+
   std::string name_;
   std::istringstream text_;
   std::string line_;
