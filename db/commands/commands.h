@@ -12,7 +12,7 @@ namespace wavetune {
 /// What the values of a T1 file's parameters stand for in a database; reading such files is beyond this folder.
 using T1Meaning = std::function<db::ValueMeaning(const std::string& t1_path)>;
 
-/// wavetune export --db FILE --format json|csv|t4 -o FILE|FOLDER/|-
+/// wavetune export --db FILE --format json|csv|t4|aiter -o FILE|FOLDER/|-
 int export_command(const std::vector<std::string>& args);
 /// With the option --space of t4, which `t1_meaning` serves.
 int export_command(const std::vector<std::string>& args, const T1Meaning& t1_meaning);

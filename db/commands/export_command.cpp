@@ -9,6 +9,7 @@
 #include "db/base/command_line.h"
 #include "db/base/error.h"
 #include "db/commands/commands.h"
+#include "db/commands/export_aiter.h"
 #include "db/commands/export_t4.h"
 #include "db/transfer/csv_export.h"
 #include "db/transfer/json_export.h"
@@ -27,7 +28,7 @@ Writer writer_of(const std::string& format, bool only_winners) {
   }
   if (only_winners) fail(ErrorKind::usage, "export: --winners belongs to --format json");
   if (format == "csv") return db::export_csv;
-  fail(ErrorKind::usage, "export: --format '{}' is unknown; write json, csv or t4", format);
+  fail(ErrorKind::usage, "export: --format '{}' is unknown; write json, csv, t4 or aiter", format);
 }
 
 /// Writes beside the file and renames, so that a failed export leaves an earlier one alone.
@@ -62,21 +63,23 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
   add("db", po::value(&file)->required(), "tuning database");
   add("format,f", po::value(&format)->default_value("json"),
       "json: everything, for 'wavetune import' (format in db/transfer/schema.json); csv: one row a trial, winners "
-      "flagged; t4: recordings of tuned spaces, for 'wavetune replay' and other tuners' tools, each with a T1 file");
+      "flagged; t4: recordings of tuned spaces, for 'wavetune replay' and other tuners' tools, each with a T1 file; "
+      "aiter: tuned tables of AITER: the imported ones as they came, and the winners in the same columns "
+      "(wavetune_*.csv), which are for comparing: AITER cannot run them");
   add("output,o", po::value(&output)->default_value("-"),
       "file to write; - is standard output; t4: gzip when it ends in .gz, or a FOLDER/ that gets a file for each "
-      "problem "
-      "and device");
+      "problem and device; aiter: the FOLDER/");
   add("winners", po::bool_switch(&only_winners),
       "json: the winners alone: a tuned set that 'wavetune serve --db' starts from");
   add("problem", po::value(&t4.problem), "t4: only this problem (gemm/bf16/k=2048,m=16,n=4096), or all of gemm/bf16");
   if (t1_meaning) add("space", po::value(&t4.space), "t4: the T1 file that 'tune --spec' was given");
   const CommandHelp help{
       "export",
-      "export --db FILE [--format json|csv|t4] [-o FILE]",
+      "export --db FILE [--format json|csv|t4|aiter] [-o FILE|FOLDER/]",
       "Writes the tuning database in a form that other programs read.",
       {"wavetune export --db tune.db --format json -o tune.json", "wavetune export --db tune.db --format csv | head",
-       "wavetune export --db tune.db --format t4 --problem gemm/bf16 -o recordings/"}};
+       "wavetune export --db tune.db --format t4 --problem gemm/bf16 -o recordings/",
+       "wavetune export --db tune.db --format aiter -o tables/"}};
   po::variables_map values;
   if (!parse_command_line(help, options, {}, args, values)) return 0;
   if (format == "t4" && !only_winners) {
@@ -87,6 +90,10 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
   }
   if (!t4.problem.empty() || !t4.space.empty()) {
     fail(ErrorKind::usage, "export: --problem and --space belong to --format t4");
+  }
+  if (format == "aiter" && !only_winners) {
+    export_aiter(db::Database::open(file, db::OpenMode::read_only), output);
+    return 0;
   }
   const Writer write = writer_of(format, only_winners);
   const auto database = db::Database::open(file, db::OpenMode::read_only);

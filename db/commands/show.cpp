@@ -99,6 +99,35 @@ std::string layout_text(const Environment& environment, const Layout& layout) {
   return text + table.text("  ") + '\n';
 }
 
+/// Rows of another stack's tables for one kind of problem.
+struct PublishedKind {
+  std::string implementation, arch;
+  int cu_count = 0;
+  std::string op, dtype;
+
+  auto operator<=>(const PublishedKind&) const = default;
+};
+
+std::map<PublishedKind, std::int64_t> published_kinds(const Database& database, std::string_view op) {
+  std::map<PublishedKind, std::int64_t> counts;
+  for (const PublishedTime& row : database.published_times()) {
+    const Problem& problem = row.problem;
+    if (!op.empty() && op != problem.op) continue;
+    ++counts[{row.implementation, row.arch, row.cu_count, problem.op, problem.dtype}];
+  }
+  return counts;
+}
+
+std::string published_text(const Database& database, std::string_view op) {
+  Table table({{"published by"}, {"arch"}, {"CUs", Align::right}, {"op"}, {"dtype"}, {"rows", Align::right}});
+  for (const auto& [kind, rows] : published_kinds(database, op)) {
+    table.add({kind.implementation, kind.arch, fmt::format("{}", kind.cu_count), kind.op, kind.dtype,
+               fmt::format("{}", rows)});
+  }
+  if (table.empty()) return "";
+  return "times that others publish (to compare with; they never win)\n" + table.text("  ") + '\n';
+}
+
 }  // namespace
 
 std::string show_as_text(const Database& database, std::string_view op) {
@@ -126,7 +155,7 @@ std::string show_as_text(const Database& database, std::string_view op) {
     text += '\n';
   }
   for (const auto& [environment, layout] : database.layouts()) text += layout_text(environment, layout);
-  return text;
+  return text + published_text(database, op);
 }
 
 std::string show_as_json(const Database& database, std::string_view op) {
@@ -180,10 +209,20 @@ std::string show_as_json(const Database& database, std::string_view op) {
                        {"created_at", layout.created_at},
                        {"table", ordered_json(rows_to_json(layout.table))}});
   }
+  ordered_json published = ordered_json::array();
+  for (const auto& [kind, rows] : published_kinds(database, op)) {
+    published.push_back({{"implementation", kind.implementation},
+                         {"arch", kind.arch},
+                         {"cu_count", kind.cu_count},
+                         {"op", kind.op},
+                         {"dtype", kind.dtype},
+                         {"rows", rows}});
+  }
   const ordered_json document = {{"path", database.path().string()},
                                  {"schema_version", database.schema_version()},
                                  {"environments", std::move(environments)},
-                                 {"layouts", std::move(layouts)}};
+                                 {"layouts", std::move(layouts)},
+                                 {"published", std::move(published)}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

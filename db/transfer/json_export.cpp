@@ -28,6 +28,10 @@ ordered_json ints_to_json(const NamedInts& values) {
   return object;
 }
 
+ordered_json problem_to_json(const Problem& problem) {
+  return {{"op", problem.op}, {"dtype", problem.dtype}, {"dims", ints_to_json(problem.dims)}};
+}
+
 void put(ordered_json& object, const char* name, const std::optional<int>& value) {
   if (value) object[name] = *value;
 }
@@ -54,23 +58,34 @@ ordered_json state_to_json(const DeviceState& state) {
 }
 
 ordered_json trial_to_json(const Trial& trial, int environment) {
-  const Problem& problem = trial.problem;
-  ordered_json object = {
-      {"environment", environment},
-      {"problem", {{"op", problem.op}, {"dtype", problem.dtype}, {"dims", ints_to_json(problem.dims)}}},
-      {"config", ints_to_json(trial.config)},
-      {"source_hash", trial.source_hash},
-      {"outcome", to_string(trial.outcome)},
-      {"median_us", trial.median_us},
-      {"samples_us", trial.samples_us},
-      {"compile_ms", trial.compile_ms},
-      {"max_error", nullptr},
-      {"resources", resources_to_json(trial.resources)},
-      {"error", trial.error},
-      {"created_at", trial.created_at}};
+  ordered_json object = {{"environment", environment},
+                         {"problem", problem_to_json(trial.problem)},
+                         {"config", ints_to_json(trial.config)},
+                         {"source_hash", trial.source_hash},
+                         {"outcome", to_string(trial.outcome)},
+                         {"median_us", trial.median_us},
+                         {"samples_us", trial.samples_us},
+                         {"compile_ms", trial.compile_ms},
+                         {"max_error", nullptr},
+                         {"resources", resources_to_json(trial.resources)},
+                         {"error", trial.error},
+                         {"created_at", trial.created_at}};
   if (std::isfinite(trial.max_error)) object["max_error"] = trial.max_error;
   if (trial.state != DeviceState{}) object["state"] = state_to_json(trial.state);
   return object;
+}
+
+ordered_json published_to_json(const PublishedTime& row) {
+  return {{"implementation", row.implementation},
+          {"arch", row.arch},
+          {"cu_count", row.cu_count},
+          {"problem", problem_to_json(row.problem)},
+          {"us", row.us},
+          {"kernel", row.kernel},
+          {"header", row.header},
+          {"line", row.line},
+          {"origin", row.origin},
+          {"created_at", row.created_at}};
 }
 
 /// Writes list elements one a line, with commas between them.
@@ -130,6 +145,12 @@ void export_json(const Database& database, std::ostream& out, bool only_winners)
                  {"table", ordered_json(rows_to_json(layout.table))}});
   }
   layouts.close();
+
+  if (!only_winners) {
+    ListWriter published(out, "published");
+    for (const PublishedTime& row : database.published_times()) published.add(published_to_json(row));
+    published.close();
+  }
   out << "}\n";
 }
 

@@ -113,7 +113,39 @@ Layout read_layout(const JsonReader& json) {
   return layout;
 }
 
-Contents read_document(const JsonReader& document) {
+/// Text that export writes as one line of a file.
+std::string read_line(const JsonReader& json) {
+  const std::string text = json.text();
+  if (text.empty() || text.find_first_of("\r\n") != std::string::npos) json.fail_here("must be one line");
+  return text;
+}
+
+std::string read_file_name(const JsonReader& json) {
+  const std::string text = json.text();
+  if (text.empty() || text == "." || text == ".." || text.find('/') != std::string::npos) {
+    json.fail_here("must be a file name without a folder");
+  }
+  return text;
+}
+
+PublishedTime read_published(const JsonReader& json) {
+  PublishedTime row;
+  row.implementation = json.at("implementation").text();
+  row.arch = json.at("arch").text();
+  row.cu_count = json.at("cu_count").small_integer();
+  row.problem = read_problem(json.at("problem"));
+  const JsonReader us = json.at("us");
+  row.us = us.number();
+  if (!(row.us > 0)) us.fail_here("must be a positive number of microseconds");
+  row.kernel = json.at("kernel").text();
+  row.header = read_line(json.at("header"));
+  row.line = read_line(json.at("line"));
+  row.origin = read_file_name(json.at("origin"));
+  row.created_at = read_time_stamp(json.at("created_at"));
+  return row;
+}
+
+ImportedDocument read_document(const JsonReader& document) {
   const JsonReader format = document.at("format");
   if (format.text() != "wavetune-db") format.fail_here("must be \"wavetune-db\"");
   const int version = document.at("version").small_integer();
@@ -124,7 +156,8 @@ Contents read_document(const JsonReader& document) {
   std::vector<Environment> environments;
   for (const JsonReader& element : document.at("environments").elements())
     environments.push_back(read_environment(element));
-  Contents contents;
+  ImportedDocument result;
+  Contents& contents = result.contents;
   for (const JsonReader& element : document.at("sources").elements()) {
     contents.sources.emplace_back(element.at("op").text(), element.at("source_hash").text());
   }
@@ -134,12 +167,15 @@ Contents read_document(const JsonReader& document) {
   for (const JsonReader& element : document.at("layouts").elements()) {
     contents.layouts.emplace_back(find_environment(element, environments), read_layout(element));
   }
-  return contents;
+  if (const auto published = document.find("published")) {
+    for (const JsonReader& element : published->elements()) result.published.push_back(read_published(element));
+  }
+  return result;
 }
 
 }  // namespace
 
-Contents contents_from_json(std::string_view text, const std::string& name) {
+ImportedDocument document_from_json(std::string_view text, const std::string& name) {
   try {
     const auto json = nlohmann::json::parse(text);
     return read_document(JsonReader(json, ""));
@@ -148,6 +184,10 @@ Contents contents_from_json(std::string_view text, const std::string& name) {
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", name, error.what()));
   }
+}
+
+Contents contents_from_json(std::string_view text, const std::string& name) {
+  return document_from_json(text, name).contents;
 }
 
 }  // namespace wavetune::db
