@@ -149,9 +149,9 @@ demo() {
 run_tests() {
   install "${python_packages[@]}"
   build ci
-  # The one thing that comes from PyPI: the client whose unchanged use against `serve` is tested.
-  if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import openai' 2>/dev/null; then
-    say "Installing the openai client"
+  # All that comes from PyPI: the client whose unchanged use against `serve` is tested, and a validator of JSON schemas.
+  if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import jsonschema, openai' 2>/dev/null; then
+    say "Installing the openai client and jsonschema"
     python3 -m venv .venv
     .venv/bin/pip install -q -r tests/cli/requirements.txt
   fi
