@@ -11,12 +11,12 @@
 namespace wavetune::search {
 namespace {
 
-/// Up to a sixteenth of its power of two.
-std::int64_t rounded_context(double context) {
-  const auto tokens = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(context)));
-  const auto unit =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(tokens))) / 16);
-  return (tokens + unit - 1) / unit * unit;
+/// To the nearest multiple of a 32nd of its power of two; whole numbers up to 64 stay as they are.
+std::int64_t rounded(double number) {
+  const auto whole = std::max<std::int64_t>(0, std::llround(number));
+  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(whole)));
+  const std::int64_t unit = std::max<std::int64_t>(1, power / 32);
+  return (whole + unit / 2) / unit * unit;
 }
 
 bool is_collective(const db::Problem& problem) { return problem.op == "all_reduce" || problem.op == "gather_logits"; }
@@ -76,7 +76,8 @@ StepClock::StepClock(const model::Program& program, ServedFormats formats, const
     : program_(program), formats_(std::move(formats)), costs_(costs), options_(options) {}
 
 const StepTime& StepClock::time(const StepWork& work) {
-  const Key key{work.decoding, work.prefill_tokens, work.prefill_samples, rounded_context(work.context)};
+  const Key key{work.decoding, rounded(static_cast<double>(work.prefill_tokens)), work.prefill_samples,
+                std::max<std::int64_t>(1, rounded(work.context))};
   const auto known = known_.find(key);
   return known != known_.end() ? known->second : known_.emplace(key, compute(key)).first->second;
 }
