@@ -68,8 +68,12 @@ void CostTable::learn(const std::vector<db::Winner>& winners) {
 }
 
 void CostTable::learn(std::span<const ReferenceTime> references) {
-  references_ = references.size();
   for (const ReferenceTime& reference : references) {
+    ++(reference.source == CostSource::measured ? winners_ : references_);
+    if (reference.source == CostSource::measured) {
+      measured_.add(reference.problem, reference.us);
+      continue;
+    }
     (reference.source == CostSource::published ? published_ : derived_).add(reference.problem, reference.us);
     if (reference.source != CostSource::published) continue;
     shortest_us_ = shortest_us_ > 0 ? std::min(shortest_us_, reference.us) : reference.us;

@@ -30,11 +30,12 @@ struct ProblemCost {
   bool measured() const { return source == CostSource::measured; }
 };
 
-/// A time of another implementation, or one derived from such times.
+/// A time that no trial of the database stands for: another implementation's, one derived from such times, or one of
+/// ours that was taken outside tuning.
 struct ReferenceTime {
   db::Problem problem;
   double us = 0;
-  CostSource source = CostSource::published;  ///< published or estimated (derived)
+  CostSource source = CostSource::published;  ///< estimated: derived
 };
 
 /// A snapshot of what is known for one kind of device. Capacities (slots, sequences, pages) do not change what there is

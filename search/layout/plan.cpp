@@ -45,10 +45,11 @@ Room room_of(const model::Program& program, const Node& node, const PlanOptions&
 
 class LayoutCosting {
  public:
-  LayoutCosting(const Node& node, const PlanOptions& options, const CandidateLayout& candidate, const CostTable& costs)
+  LayoutCosting(const Node& node, const PlanOptions& options, const CandidateLayout& candidate,
+                const LayoutCosts& costs)
       : options_(options),
-        clock_(*candidate.program, options.formats, costs,
-               {options.speculation.draft_tokens, options.gap_us, options.host_us}),
+        clock_(*candidate.program, options.formats, costs.costs,
+               {options.speculation.draft_tokens, costs.gap_us, costs.context}),
         room_(room_of(*candidate.program, node, options)) {
     row_.tp = candidate.tp;
     row_.dp = candidate.dp;
@@ -180,7 +181,7 @@ std::string reason_of(const db::LayoutRow& best, const db::LayoutRow* second, co
 }  // namespace
 
 std::vector<db::LoadPoint> simulate_loads(const Node& node, const PlanOptions& options,
-                                          const CandidateLayout& candidate, const CostTable& costs,
+                                          const CandidateLayout& candidate, const LayoutCosts& costs,
                                           const Traffic& traffic) {
   return LayoutCosting(node, options, candidate, costs).loads(traffic);
 }
@@ -199,7 +200,7 @@ std::vector<CandidateLayout> planned_candidates(const PlanOptions& options, cons
 }
 
 Plan plan_layout(const model::ModelConfig& config, const Node& node, const PlanOptions& options,
-                 const std::vector<CandidateLayout>& candidates, const CostTable& costs) {
+                 const std::vector<CandidateLayout>& candidates, const CostsOfLayout& costs_of) {
   Plan plan;
   plan.layout.model_id = config.id;
   plan.layout.model_name = config.name;
@@ -208,7 +209,8 @@ Plan plan_layout(const model::ModelConfig& config, const Node& node, const PlanO
   for (const CandidateLayout& candidate : candidates) {
     if (candidate.program) {
       spdlog::debug("simulating tp {} x dp {}", candidate.tp, candidate.dp);
-      plan.layout.table.push_back(LayoutCosting(node, options, candidate, costs).row());
+      const std::shared_ptr<const LayoutCosts> costs = costs_of(candidate);
+      plan.layout.table.push_back(LayoutCosting(node, options, candidate, *costs).row());
       continue;
     }
     db::LayoutRow row;

@@ -1,6 +1,9 @@
 // The layout planner: every TP x DP of a node under a workload, by simulating the server over what its operators cost.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,9 +27,17 @@ struct PlanOptions {
   std::int64_t max_sequences = 256;  ///< running at once in a replica
   std::int64_t page_size = 16;
   double ttft_limit_s = 5;
-  double gpu_hour = 0;             ///< price of a device's hour; 0: not given
-  double gap_us = 0, host_us = 0;  ///< as StepClockOptions
+  double gpu_hour = 0;  ///< price of a device's hour; 0: not given
 };
+
+/// What the steps of one layout cost.
+struct LayoutCosts {
+  CostTable costs;
+  double gap_us = 0;         ///< as StepClockOptions
+  std::int64_t context = 0;  ///< as StepClockOptions
+};
+/// Called once for each candidate that the model can be split into.
+using CostsOfLayout = std::function<std::shared_ptr<const LayoutCosts>(const CandidateLayout&)>;
 
 struct Plan {
   db::Layout layout;   ///< its table has a row for every candidate, those that do not fit included
@@ -46,12 +57,12 @@ std::vector<CandidateLayout> planned_candidates(const PlanOptions& options, cons
 /// at the most clients). latency: those of a single stream. cost: generated tokens for a unit of money, by the same.
 /// Equal scores go to the smaller tp.  Throws Error usage when nothing fits.
 Plan plan_layout(const model::ModelConfig& config, const Node& node, const PlanOptions& options,
-                 const std::vector<CandidateLayout>& candidates, const CostTable& costs);
+                 const std::vector<CandidateLayout>& candidates, const CostsOfLayout& costs_of);
 
 /// What one layout gives under the loads of `traffic` (rates or clients, one of them not empty) alone. The program must
 /// be there and fit.
 std::vector<db::LoadPoint> simulate_loads(const Node& node, const PlanOptions& options,
-                                          const CandidateLayout& candidate, const CostTable& costs,
+                                          const CandidateLayout& candidate, const LayoutCosts& costs,
                                           const Traffic& traffic);
 
 /// Money for a million generated tokens of a node at `tokens_per_s`.

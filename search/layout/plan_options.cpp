@@ -122,9 +122,6 @@ std::vector<std::string> assumptions_of(const PlanOptions& options, const CostTa
       fmt::format("a step takes up to {} tokens and {} sequences: decoding ones first, then prompts in the "
                   "order of arrival (the server's own scheduler)",
                   options.step_tokens, options.max_sequences));
-  list.push_back(fmt::format("{} on the host between steps, {:.2f} us between launches",
-                             options.host_us > 0 ? fmt::format("{:.0f} us", options.host_us) : "nothing",
-                             options.gap_us));
   list.emplace_back(
       "ranks and replicas are equally fast; a prefix hit saves its prefill, not its room in the cache; success: first "
       "token within the limit");

@@ -56,7 +56,7 @@ Traffic at_published_loads(Traffic traffic, const ReferenceRun& run) {
 }  // namespace
 
 std::optional<ReferenceRun> reference_run(const model::ModelConfig& config, const Node& node,
-                                          const PlanOptions& options, const CostTable& costs) {
+                                          const PlanOptions& options, const LayoutCosts& costs) {
   const Traffic& traffic = options.traffic;
   if (config.id != model::glm_5_2_config().id || node.arch != "gfx950" || options.formats.name != "mxfp4")
     return std::nullopt;

@@ -23,6 +23,6 @@ struct ReferenceRun {
 
 /// The run of this model, formats, kind of devices and workload with its prediction, if one was published.
 std::optional<ReferenceRun> reference_run(const model::ModelConfig& config, const Node& node,
-                                          const PlanOptions& options, const CostTable& costs);
+                                          const PlanOptions& options, const LayoutCosts& costs);
 
 }  // namespace wavetune::search

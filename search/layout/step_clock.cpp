@@ -77,7 +77,7 @@ StepClock::StepClock(const model::Program& program, ServedFormats formats, const
 
 const StepTime& StepClock::time(const StepWork& work) {
   const Key key{work.decoding, rounded(static_cast<double>(work.prefill_tokens)), work.prefill_samples,
-                std::max<std::int64_t>(1, rounded(work.context))};
+                options_.context > 0 ? options_.context : std::max<std::int64_t>(1, rounded(work.context))};
   const auto known = known_.find(key);
   return known != known_.end() ? known->second : known_.emplace(key, compute(key)).first->second;
 }
@@ -90,7 +90,7 @@ StepTime StepClock::compute(const Key& key) {
   StepTime total;
   add_all(total, served_problems(program_, shape, formats_));
   if (options_.draft_tokens > 0 && decoding > 0) add_drafts(total, decoding, context);
-  const double gaps = options_.gap_us * static_cast<double>(launches()) + options_.host_us;
+  const double gaps = options_.gap_us * static_cast<double>(launches());
   total.us += gaps;
   total.gaps_us += gaps;
   return total;

@@ -25,7 +25,7 @@ struct StepTime {
   double us = 0;
   std::array<double, 3> by_source{};  ///< of `us`, by CostSource
   double collectives_us = 0;          ///< of `us`
-  double gaps_us = 0;                 ///< of `us`: launch gaps and the host's work, in none of the sources
+  double gaps_us = 0;                 ///< of `us`, in none of the sources
 
   StepTime& operator+=(const StepTime& other);
 };
@@ -33,7 +33,8 @@ struct StepTime {
 struct StepClockOptions {
   int draft_tokens = 0;  ///< speculative tokens of each decoding sequence, verified in the step
   double gap_us = 0;     ///< between two launches, where the operators' times do not include it
-  double host_us = 0;    ///< of a step that the devices wait for
+  std::int64_t context =
+      0;  ///< at which all steps are costed, since the operators were measured there; 0: at their own
 };
 
 /// The clock of one rank's program; ranks are taken to be equally fast. Steps of the same work are costed once:

@@ -15,44 +15,13 @@
 #include "runtime/jit/compile_service.h"
 #include "runtime/kernels/coverage.h"
 #include "runtime/process/subprocess.h"
+#include "search/measure/launch_timer.h"
 #include "templates/registry.h"
 
 namespace wavetune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Events around every launch of rank 0.
-class EventTimer final : public engine::StepObserver {
- public:
-  explicit EventTimer(const hip::Api& api) : api_(api) {}
-  void before(int call, hipStream_t stream) override {
-    marks_.push_back({call, hip::make_event(api_), hip::make_event(api_)});
-    hip::check(api_, api_.hipEventRecord(marks_.back().begin.get(), stream), "hipEventRecord");
-  }
-  void after(int, hipStream_t stream) override {
-    hip::check(api_, api_.hipEventRecord(marks_.back().end.get(), stream), "hipEventRecord");
-  }
-  /// Call -> microseconds, summed over its launches.
-  std::map<int, double> times() const {
-    std::map<int, double> result;
-    for (const Mark& mark : marks_) {
-      float milliseconds = 0;
-      hip::check(api_, api_.hipEventElapsedTime(&milliseconds, mark.begin.get(), mark.end.get()),
-                 "hipEventElapsedTime");
-      result[mark.call] += 1e3 * static_cast<double>(milliseconds);
-    }
-    return result;
-  }
-
- private:
-  struct Mark {
-    int call;
-    hip::Event begin, end;
-  };
-  const hip::Api& api_;
-  std::vector<Mark> marks_;
-};
 
 /// `tokens` sequences that each decode one token behind `context` - 1 earlier ones. The cache holds zeros: the time of
 /// no kernel depends on its values beyond which slots are selected.
@@ -148,7 +117,7 @@ int run(const std::vector<std::string>& arguments) {
   std::map<std::string, Row> rows;
   double launches = 0;
   for (int i = 0; i < repeat; ++i) {
-    EventTimer timer(provider->api());
+    measure::LaunchTimer timer(provider->api());
     executor.step(step, &timer);
     for (const auto& [call, microseconds] : timer.times()) {
       const model::Program& program = executor.program();

@@ -36,7 +36,8 @@ class GlmPlan : public testing::Test {
     const Node node = named_node(devices);
     std::vector<ReferenceTime> references = references_;
     references.insert(references.end(), node.references.begin(), node.references.end());
-    const CostTable costs({}, node.peak, references, node.arch);
+    const auto costs =
+        std::make_shared<const LayoutCosts>(LayoutCosts{CostTable({}, node.peak, references, node.arch)});
     PlanOptions options;
     options.objective = objective;
     options.traffic = parse_traffic(workload);
@@ -45,9 +46,10 @@ class GlmPlan : public testing::Test {
     options.speculation = speculation_;
     options.gpu_hour = 2.5;
     Planned planned;
-    planned.plan = plan_layout(config_, node, options, planned_candidates(options, config_, node.devices, {}), costs);
-    PlanReport report{&planned.plan, &node, &options, assumptions_of(options, costs),
-                      reference_run(config_, node, options, costs)};
+    planned.plan = plan_layout(config_, node, options, planned_candidates(options, config_, node.devices, {}),
+                               [&](const CandidateLayout&) { return costs; });
+    PlanReport report{&planned.plan, &node, &options, assumptions_of(options, costs->costs),
+                      reference_run(config_, node, options, *costs)};
     planned.text = plan_text(report);
     planned.json = nlohmann::json::parse(plan_event(report));
     return planned;
