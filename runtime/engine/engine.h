@@ -40,7 +40,8 @@ struct EngineStats {
   std::int64_t step_launches = 0;   ///< kernels of the last decode step, on one device
   std::int64_t layer_launches = 0;  ///< the most of them in one layer
   double cache_usage = 0;           ///< pages in use / pages, all replicas
-  std::int64_t lookups_exact = 0, lookups_nearest = 0, lookups_fallback = 0;  ///< distinct shapes run so far, by match
+  /// Distinct operator shapes run so far, by match (kernels::Match).
+  std::int64_t lookups_exact = 0, lookups_bucket = 0, lookups_nearest = 0, lookups_fallback = 0;
 };
 
 /// Thread-safe.

@@ -18,17 +18,18 @@ namespace wavetune::engine {
 
 struct EngineOptions {
   std::filesystem::path model_directory;
-  std::optional<std::filesystem::path> database;  ///< or a JSON export; none: the device's tuned set, if there is one
-  std::string device = "auto";                    ///< as `--device`
-  int tp = 0;                                     ///< 0: from the stored layout, else 1
-  int dp = 0;                                     ///< 0: from the stored layout, else devices / tp
-  std::int64_t max_context = 0;                   ///< tokens of one sequence; 0: min(model's limit, 8192)
-  std::int64_t max_sequences = 32;                ///< sequences in a replica's batch
-  std::int64_t max_step_tokens = 256;             ///< token budget of one step (decode tokens + prefill chunks)
-  std::int64_t cache_tokens = 0;                  ///< capacity of a replica's cache; 0: from free device memory
-  std::int64_t page_size = 16;                    ///< cache tokens in a page
-  Graphs graphs = Graphs::automatic;              ///< whether steps are replayed from graphs
-  bool require_tuned = false;                     ///< refuse to start when a shape would run on a default configuration
+  std::optional<std::filesystem::path>
+      database;                        ///< or a bundle or JSON export; none: the device's tuned set, if there is one
+  std::string device = "auto";         ///< as `--device`
+  int tp = 0;                          ///< 0: from the stored layout, else 1
+  int dp = 0;                          ///< 0: from the stored layout, else devices / tp
+  std::int64_t max_context = 0;        ///< tokens of one sequence; 0: min(model's limit, 8192)
+  std::int64_t max_sequences = 32;     ///< sequences in a replica's batch
+  std::int64_t max_step_tokens = 256;  ///< token budget of one step (decode tokens + prefill chunks)
+  std::int64_t cache_tokens = 0;       ///< capacity of a replica's cache; 0: from free device memory
+  std::int64_t page_size = 16;         ///< cache tokens in a page
+  Graphs graphs = Graphs::automatic;   ///< whether steps are replayed from graphs
+  bool require_tuned = false;          ///< refuse to start when a shape would run on a default configuration
   jit::CompileOptions compiler;
 };
 

@@ -70,6 +70,7 @@ EngineStats ReplicatedEngine::stats() const {
   }
   const kernels::LookupCounters lookups = counters_();
   total.lookups_exact = lookups.exact;
+  total.lookups_bucket = lookups.bucket;
   total.lookups_nearest = lookups.nearest;
   total.lookups_fallback = lookups.fallback;
   return total;

@@ -106,7 +106,7 @@ void StepPlanner::prepare(const model::StepShape& shape, const model::StepShape&
 
 StepPlanner::Resolved StepPlanner::resolve(const db::Problem& problem, const db::Problem& lookup, std::size_t rank,
                                            std::int64_t& workspace_bytes) {
-  const kernels::LoadedKernel& kernel = kernels_.get(lookup, memories_[rank].device());
+  const kernels::LoadedKernel& kernel = kernels_.get(problem, lookup, memories_[rank].device());
   workspace_bytes = std::max(workspace_bytes, kernel.op->workspace_bytes(problem, kernel.choice.config));
   return {&kernel, problem};
 }

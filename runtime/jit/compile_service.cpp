@@ -40,6 +40,10 @@ int worker_count(int wanted) {
 
 }  // namespace
 
+std::string program_key(const CompileRequest& request) {
+  return CodeCache::key(includes_fingerprint(request.source, request.options), request.source, request.options);
+}
+
 class CompileService::Impl {
  public:
   explicit Impl(CompileOptions options)

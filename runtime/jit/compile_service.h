@@ -48,6 +48,10 @@ struct CompileCounters {
   std::int64_t shared = 0;      ///< joined an identical request in flight
 };
 
+/// What a request's result has to do, whoever compiled it: a hash of the options, the source and the files that it
+/// includes.
+std::string program_key(const CompileRequest& request);
+
 /// A pool of worker processes with a content-addressed cache in front. Thread-safe. A worker that dies or hangs fails
 /// one request and is replaced. Identical requests in flight share one result. The destructor ends all workers; so does
 /// the death of this process, and temporary files that a killed process left are removed by the next one.

@@ -69,6 +69,7 @@ Coverage coverage_of(const WinnerIndex& winners, std::span<const db::Problem> pr
   for (const db::Problem& problem : problems) {
     switch (winners.choose(problem, limits).match) {
       case Match::exact:
+      case Match::bucket:  // not of what is looked up
         ++coverage.exact;
         break;
       case Match::nearest:

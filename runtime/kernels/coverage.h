@@ -11,7 +11,7 @@
 
 namespace wavetune::kernels {
 
-/// Distinct problems by how they are matched.
+/// Distinct problems that are looked up, by how they are matched.
 struct Coverage {
   std::int64_t exact = 0;
   std::int64_t nearest = 0;

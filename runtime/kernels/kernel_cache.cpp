@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "db/base/error.h"
-#include "db/base/hash.h"
 #include "templates/registry.h"
 
 namespace wavetune::kernels {
@@ -61,17 +60,22 @@ void KernelCache::prepare(std::span<const db::Problem> problems, std::span<const
   }
 }
 
-const LoadedKernel& KernelCache::get(const db::Problem& problem, int device) {
+const LoadedKernel& KernelCache::get(const db::Problem& problem, const db::Problem& lookup, int device) {
   const std::scoped_lock lock(mutex_);
-  const auto key = std::pair(problem, device);
+  const Resolved& resolved = resolve(lookup);
+  count(problem, lookup, resolved.choice);
+  const auto key = std::pair(lookup, device);
   auto entry = kernels_.find(key);
   if (entry != kernels_.end()) return entry->second;
-  const Resolved& resolved = resolve(problem);
-  count(problem, resolved.choice.match);
   compile_missing();
   LoadedModule& module = load(resolved.code_key, device);
-  return kernels_.emplace(key, LoadedKernel{templates::find_operator(problem.op), resolved.choice, &module})
+  return kernels_.emplace(key, LoadedKernel{templates::find_operator(lookup.op), resolved.choice, &module})
       .first->second;
+}
+
+std::map<std::string, std::vector<std::byte>> KernelCache::code() const {
+  const std::scoped_lock lock(mutex_);
+  return code_;
 }
 
 LookupCounters KernelCache::counters() const {
@@ -89,18 +93,24 @@ const KernelCache::Resolved& KernelCache::resolve(const db::Problem& problem) {
   if (entry != resolved_.end()) return entry->second;
   // All devices of a provider are of one kind: what is right for the first is right for all.
   Choice choice = winners_.choose(problem, provider_->devices().front().limits);
-  std::string source = prelude_ + kernel_source(templates::get_operator(problem.op), problem, choice.config);
-  std::string key = content_hash(source);
+  jit::CompileRequest request = request_for(problem, choice.config);
+  std::string key = jit::program_key(request);
   if (!code_.contains(key)) {
     labels_.try_emplace(key, problem.key());
-    pending_.try_emplace(key, std::move(source));
+    pending_.try_emplace(key, std::move(request));
   }
   return resolved_.emplace(problem, Resolved{std::move(choice), std::move(key)}).first->second;
 }
 
+jit::CompileRequest KernelCache::request_for(const db::Problem& problem, const db::Config& config) const {
+  return {std::string(hip::to_string(provider_->kind())),
+          prelude_ + kernel_source(templates::get_operator(problem.op), problem, config),
+          provider_->compile_options(provider_->devices().front())};
+}
+
 bool KernelCache::take_stored(const std::string& key, const jit::CompileRequest& request) {
   if (!stored_) return false;
-  std::optional<std::vector<std::byte>> code = stored_(compiler_.key(request));
+  std::optional<std::vector<std::byte>> code = stored_(request, compiler_);
   if (!code) return false;
   code_.emplace(key, std::move(*code));
   ++sources_.database;
@@ -110,11 +120,8 @@ bool KernelCache::take_stored(const std::string& key, const jit::CompileRequest&
 void KernelCache::compile_missing() {
   if (pending_.empty()) return;
   const hip::DeviceInfo& device = provider_->devices().front();
-  const std::string spec(hip::to_string(provider_->kind()));
-  const std::vector<std::string> options = provider_->compile_options(device);
   std::vector<std::pair<std::string, std::shared_future<jit::CompileResult>>> futures;
-  for (auto& [key, source] : pending_) {
-    jit::CompileRequest request{spec, std::move(source), options};
+  for (auto& [key, request] : pending_) {
     if (!take_stored(key, request)) futures.emplace_back(key, compiler_.submit(std::move(request)));
   }
   pending_.clear();
@@ -153,23 +160,32 @@ LoadedModule& KernelCache::load(const std::string& code_key, int device) {
   return entry->second;
 }
 
-void KernelCache::count(const db::Problem& problem, Match match) {
-  if (match == Match::fallback && policy_ == UntunedPolicy::refuse) {
+void KernelCache::count(const db::Problem& problem, const db::Problem& lookup, const Choice& choice) {
+  if (choice.match == Match::fallback && policy_ == UntunedPolicy::refuse) {
     fail(ErrorKind::incompatible, "--require-tuned: no winner for {}; run `wavetune tune` for this model and device",
-         problem.key());
+         lookup.key());
   }
-  if (!counted_.insert(problem).second) return;
-  switch (match) {
+  if (!counted_.insert(std::hash<std::string>{}(problem.key())).second) return;
+  switch (match_of(choice, problem)) {
     case Match::exact:
       ++counters_.exact;
       break;
+    case Match::bucket:
+      ++counters_.bucket;
+      spdlog::debug("shape {}: runs with the winner of its bucket {}", problem.key(), choice.from);
+      break;
     case Match::nearest:
       ++counters_.nearest;
+      // One line for what is looked up, not for each of the shapes that are rounded up to it.
+      if (told_.insert(lookup).second) {
+        spdlog::info("shape {}: runs with the winner of the nearest shape {}", lookup.key(), choice.from);
+      }
       break;
     case Match::fallback:
       ++counters_.fallback;
-      if (policy_ == UntunedPolicy::warn)
-        spdlog::warn("untuned shape {}: runs on its default configuration", problem.key());
+      if (policy_ == UntunedPolicy::warn && told_.insert(lookup).second) {
+        spdlog::warn("untuned shape {}: runs on its default configuration", lookup.key());
+      }
       break;
   }
 }

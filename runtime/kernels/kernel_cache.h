@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/hip/handles.h"
@@ -41,9 +42,10 @@ struct LoadedKernel {
   LoadedModule* module = nullptr;
 };
 
-/// Distinct problems asked for so far, by match.
+/// Distinct problems run so far, by match.
 struct LookupCounters {
   std::int64_t exact = 0;
+  std::int64_t bucket = 0;
   std::int64_t nearest = 0;
   std::int64_t fallback = 0;
 };
@@ -55,8 +57,10 @@ struct CodeSources {
   std::int64_t compiled = 0;  ///< now
 };
 
-/// Looks a code object up by the key of its compile (jit::CompileService::key).
-using CodeLookup = std::function<std::optional<std::vector<std::byte>>(const std::string& key)>;
+/// The code object that a request was compiled to earlier, if it is kept somewhere. The service tells what a request's
+/// result is called where that depends on the compiler (jit::CompileService::key).
+using CodeLookup =
+    std::function<std::optional<std::vector<std::byte>>(const jit::CompileRequest&, const jit::CompileService&)>;
 
 /// What to do when a problem has no winner.
 enum class UntunedPolicy {
@@ -75,13 +79,17 @@ class KernelCache {
 
   /// Says how the weights of a problem's family lie, before any kernel of it is asked for.
   void set_orders(const db::Problem& problem, Orders orders);
-  /// Compiles in parallel what `problems` need and is not stored, and loads it on `devices`; says in the log what came
-  /// from where. Throws Error device with the compiler's text.
+  /// Compiles in parallel what `problems` need and is not stored, and loads it on `devices` (none: it is only made);
+  /// says in the log what came from where. Throws Error device with the compiler's text.
   void prepare(std::span<const db::Problem> problems, std::span<const int> devices);
   /// The kernel for a problem on a device, compiled now when prepare() did not see it. The reference stays valid.
   /// Counts the lookup and applies the policy the first time that a problem is asked for.
-  const LoadedKernel& get(const db::Problem& problem, int device);
+  const LoadedKernel& get(const db::Problem& problem, int device) { return get(problem, problem, device); }
+  /// Same, for a problem that runs with the kernel of another one: its step's shape rounded up.
+  const LoadedKernel& get(const db::Problem& problem, const db::Problem& lookup, int device);
 
+  /// The code objects made so far, by jit::program_key.
+  std::map<std::string, std::vector<std::byte>> code() const;
   LookupCounters counters() const;
   CodeSources code_sources() const;
   const WinnerIndex& winners() const { return winners_; }
@@ -94,9 +102,10 @@ class KernelCache {
 
   const Resolved& resolve(const db::Problem& problem);
   void compile_missing();
+  jit::CompileRequest request_for(const db::Problem& problem, const db::Config& config) const;
   bool take_stored(const std::string& key, const jit::CompileRequest& request);
   LoadedModule& load(const std::string& code_key, int device);
-  void count(const db::Problem& problem, Match match);
+  void count(const db::Problem& problem, const db::Problem& lookup, const Choice& choice);
 
   std::shared_ptr<const hip::Provider> provider_;
   jit::CompileService& compiler_;
@@ -107,12 +116,13 @@ class KernelCache {
 
   mutable std::mutex mutex_;
   std::map<db::Problem, Resolved> resolved_;
-  std::map<std::string, std::string> pending_;          ///< code key -> source, not compiled yet
+  std::map<std::string, jit::CompileRequest> pending_;  ///< by code key (jit::program_key); not compiled yet
   std::map<std::string, std::string> labels_;           ///< code key -> a problem that uses it, for messages
   std::map<std::string, std::vector<std::byte>> code_;  ///< code key -> code object
   std::map<std::pair<std::string, int>, LoadedModule> modules_;
   std::map<std::pair<db::Problem, int>, LoadedKernel> kernels_;
-  std::set<db::Problem> counted_;
+  std::unordered_set<std::size_t> counted_;  ///< hashes of keys: steps have many more shapes than are looked up
+  std::set<db::Problem> told_;               ///< looked-up problems that the log has named
   LookupCounters counters_;
   CodeSources sources_;
 };

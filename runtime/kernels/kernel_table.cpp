@@ -110,12 +110,20 @@ std::string_view to_string(Match match) {
   switch (match) {
     case Match::exact:
       return "exact";
+    case Match::bucket:
+      return "bucket";
     case Match::nearest:
       return "nearest";
     case Match::fallback:
       return "fallback";
   }
   return "fallback";
+}
+
+Match match_of(const Choice& choice, const db::Problem& problem) {
+  if (choice.match == Match::fallback) return Match::fallback;
+  if (same_work(distance_between(problem, db::problem_from_key(choice.from)))) return Match::exact;
+  return choice.match == Match::exact ? Match::bucket : choice.match;
 }
 
 WinnerIndex::WinnerIndex(const db::Database* database, const db::Environment& environment) {
@@ -162,6 +170,33 @@ Choice WinnerIndex::choose(const db::Problem& problem, const templates::DeviceLi
   if (best == nullptr) return {Match::fallback, default_for(op, problem, limits, orders), {}};
   const Match match = same_work(best_distance) ? Match::exact : Match::nearest;
   return {match, best->config, best->problem.key()};
+}
+
+std::vector<Choice> WinnerIndex::neighbours(const db::Problem& problem, const templates::DeviceLimits& limits,
+                                            std::size_t each_side) const {
+  const templates::Operator& op = templates::get_operator(problem.op);
+  const std::string family = family_key(problem);
+  const auto set = orders_.find(family);
+  const Orders orders = set == orders_.end() ? Orders{} : set->second;
+  std::vector<std::pair<Distance, const db::Winner*>> fitting;
+  const templates::Space space = op.space(problem, limits);
+  const auto [begin, end] = by_family_.equal_range(family);
+  for (auto entry = begin; entry != end; ++entry) {
+    const db::Winner& winner = winners_[entry->second];
+    if (!space.valid(winner.config) || !fits(orders, op, problem, winner.config)) continue;
+    fitting.emplace_back(distance_between(problem, winner.problem), &winner);
+  }
+  std::ranges::stable_sort(fitting, {}, [](const auto& one) { return one.first; });
+  std::vector<Choice> near;
+  std::size_t taken[2] = {0, 0};  // at a larger m, at a smaller one
+  for (const auto& [distance, winner] : fitting) {
+    const auto same = [&config = winner->config](const Choice& choice) { return choice.config == config; };
+    std::size_t& of_side = taken[std::get<0>(distance)];
+    if (of_side == each_side || std::ranges::any_of(near, same)) continue;
+    ++of_side;
+    near.push_back({same_work(distance) ? Match::exact : Match::nearest, winner->config, winner->problem.key()});
+  }
+  return near;
 }
 
 Orders WinnerIndex::preferred_orders(const db::Problem& problem, const templates::DeviceLimits& limits,

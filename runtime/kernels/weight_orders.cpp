@@ -1,5 +1,7 @@
 #include "runtime/kernels/weight_orders.h"
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "templates/registry.h"
@@ -23,10 +25,10 @@ bool is_whole(const model::Program& program, const model::Ref& ref, const templa
   return ref.offset == 0 && dense && elements == spec.count();
 }
 
-}  // namespace
+using SetOrders = std::function<void(const db::Problem&, Orders)>;
 
-WeightOrders settle_weight_orders(const model::Program& program, const templates::DeviceLimits& limits,
-                                  KernelCache& kernels) {
+WeightOrders settle(const model::Program& program, const templates::DeviceLimits& limits, const WinnerIndex& winners,
+                    const SetOrders& set_orders) {
   const auto is_weight = [&program](const model::Ref& ref) {
     return ref.buffer >= 0 && program.buffers[static_cast<std::size_t>(ref.buffer)].storage == model::Storage::weight;
   };
@@ -57,7 +59,7 @@ WeightOrders settle_weight_orders(const model::Program& program, const templates
   WeightOrders orders;
   for (const auto& [key, family] : families) {
     const templates::Operator& op = templates::get_operator(family.problem.op);
-    const Orders wanted = kernels.winners().preferred_orders(family.problem, limits, family.weights);
+    const Orders wanted = winners.preferred_orders(family.problem, limits, family.weights);
     const std::vector<templates::OperandSpec> specs = op.operands(family.problem);
     for (const model::OpCall* call : family.calls) {
       for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -65,9 +67,25 @@ WeightOrders settle_weight_orders(const model::Program& program, const templates
         orders.emplace(call->operands[i].buffer, WeightOrder{specs[i], *wanted[i]});
       }
     }
-    kernels.set_orders(family.problem, wanted);
+    set_orders(family.problem, wanted);
   }
   return orders;
+}
+
+}  // namespace
+
+WeightOrders settle_weight_orders(const model::Program& program, const templates::DeviceLimits& limits,
+                                  KernelCache& kernels) {
+  return settle(program, limits, kernels.winners(), [&kernels](const db::Problem& problem, Orders orders) {
+    kernels.set_orders(problem, std::move(orders));
+  });
+}
+
+WeightOrders settle_weight_orders(const model::Program& program, const templates::DeviceLimits& limits,
+                                  WinnerIndex& winners) {
+  return settle(program, limits, winners, [&winners](const db::Problem& problem, Orders orders) {
+    winners.set_orders(problem, std::move(orders));
+  });
 }
 
 }  // namespace wavetune::kernels

@@ -21,5 +21,8 @@ using WeightOrders = std::map<int, WeightOrder>;
 /// as one whole and by one call only, and so are all other weights of its family.
 WeightOrders settle_weight_orders(const model::Program& program, const templates::DeviceLimits& limits,
                                   KernelCache& kernels);
+/// Same, for looking at what would be chosen.
+WeightOrders settle_weight_orders(const model::Program& program, const templates::DeviceLimits& limits,
+                                  WinnerIndex& winners);
 
 }  // namespace wavetune::kernels

@@ -108,9 +108,11 @@ std::string Metrics::text(const std::string& model, const engine::EngineStats& e
   sample("gauge", "wavetune:engine_snapshot_age_seconds",
          "Age of the engine's numbers here; it grows when the engine is stuck.", engine_age);
   out += type_line("wavetune:kernel_shapes", "gauge",
-                   "Distinct operator shapes run so far, by how the database answered.");
-  const std::pair<const char*, std::int64_t> lookups[] = {
-      {"exact", engine.lookups_exact}, {"nearest", engine.lookups_nearest}, {"untuned", engine.lookups_fallback}};
+                   "Distinct operator shapes run so far, by how the database answered for them.");
+  const std::pair<const char*, std::int64_t> lookups[] = {{"exact", engine.lookups_exact},
+                                                          {"bucket", engine.lookups_bucket},
+                                                          {"nearest", engine.lookups_nearest},
+                                                          {"fallback", engine.lookups_fallback}};
   for (const auto& [match, count] : lookups)
     out += fmt::format("wavetune:kernel_shapes{{{},match=\"{}\"}} {}\n", labels, match, count);
 

@@ -45,7 +45,8 @@ po::options_description describe(ServeOptions& options, RawOptions& raw) {
   model.add_options()("model", po::value(&engine.model_directory)->required(),
                       "folder with config.json, weights and tokenizer")(
       "db", po::value(&raw.database),
-      "tuning database, or a JSON export of one; otherwise the tuned set that comes with wavetune for the device, and "
+      "tuning database, or a frozen bundle or JSON export of one; otherwise the tuned set that comes with wavetune for "
+      "the device, and "
       "default configurations where there is none")("device", po::value(&engine.device)->default_value(engine.device),
                                                     "auto, hip, cuda or cpu, with :N for N devices")(
       "require-tuned", po::bool_switch(&engine.require_tuned), "refuse to start when a shape would run untuned")(

@@ -72,7 +72,7 @@ TEST_P(GreedyContinuation, AgreesWithTransformers) {
   EXPECT_EQ(stats.running + stats.waiting, 0);
   EXPECT_EQ(stats.cache_usage, 0);
   EXPECT_GT(stats.lookups_fallback, 0);
-  EXPECT_EQ(stats.lookups_exact + stats.lookups_nearest, 0);
+  EXPECT_EQ(stats.lookups_exact + stats.lookups_bucket + stats.lookups_nearest, 0);
   // 129 prompt tokens and 4 x 63 more need 24 pages of 16 at the end.
   EXPECT_EQ(stats.preemptions > 0, GetParam().cache_tokens < 200);
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 
 #include "db/base/error.h"
 #include "runtime/hip/cuda/cuda_target.h"
@@ -62,6 +63,52 @@ class WinnerIndexTest : public testing::Test {
   std::filesystem::path path_;
   std::optional<db::Database> database_;
 };
+
+TEST_F(WinnerIndexTest, TellsTheBucketFromTheShapeItself) {
+  add(gemm(4), 0);
+  add(gemm(6), 1);
+  add(gemm(16), 2);
+  struct Case {
+    std::int64_t m, lookup;
+    Match expected;
+  };
+  for (const Case& c : {Case{4, 4, Match::exact}, Case{3, 4, Match::bucket}, Case{6, 8, Match::nearest},
+                        Case{12, 16, Match::bucket}, Case{20, 32, Match::nearest}, Case{1, 1, Match::nearest},
+                        // The kernel of the rounded shape is, by chance, the one that was tuned for the shape itself.
+                        Case{16, 32, Match::exact}}) {
+    EXPECT_EQ(match_of(choose(gemm(c.lookup)), gemm(c.m)), c.expected) << c.m;
+  }
+  EXPECT_EQ(match_of(choose(gemm(4, 128)), gemm(3, 128)), Match::fallback);
+}
+
+TEST_F(WinnerIndexTest, NeighboursAreTheNearestOnBothSides) {
+  const WinnerIndex nothing(nullptr, environment);
+  EXPECT_TRUE(nothing.neighbours(gemm(8), limits(), 4).empty());
+  std::map<std::int64_t, db::Config> configs;
+  std::size_t nth = 0;
+  for (const std::int64_t m : {1, 2, 4, 16, 32, 64}) configs[m] = add(gemm(m), nth++);
+  add(gemm(8, 128), 0);
+  const WinnerIndex index(&*database_, environment);
+  const auto from = [&](std::int64_t m, std::size_t each_side) {
+    std::vector<std::string> keys;
+    for (const Choice& choice : index.neighbours(gemm(m), limits(), each_side)) keys.push_back(choice.from);
+    return keys;
+  };
+  EXPECT_EQ(from(8, 2), (std::vector<std::string>{gemm(16).key(), gemm(32).key(), gemm(4).key(), gemm(2).key()}));
+  EXPECT_EQ(from(100, 2), (std::vector<std::string>{gemm(64).key(), gemm(32).key()}));
+  EXPECT_EQ(from(8, 9).size(), 6u);
+  for (const std::int64_t m : {1, 3, 8, 20, 64, 100}) {
+    const Choice first = index.neighbours(gemm(m), limits(), 1).front();
+    const Choice chosen = index.choose(gemm(m), limits());
+    EXPECT_EQ(first.from, chosen.from) << "serving's choice comes first";
+    EXPECT_EQ(first.match, chosen.match);
+  }
+}
+
+TEST_F(WinnerIndexTest, NeighboursOfOneConfigurationCountOnce) {
+  for (const std::int64_t m : {1, 2, 4}) add(gemm(m), 3);
+  EXPECT_EQ(WinnerIndex(&*database_, environment).neighbours(gemm(8), limits(), 4).size(), 1u);
+}
 
 TEST_F(WinnerIndexTest, FallsBackWithoutADatabaseOrAWinner) {
   const Choice choice = WinnerIndex(nullptr, environment).choose(gemm(4), limits());

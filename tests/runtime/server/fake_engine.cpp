@@ -58,7 +58,10 @@ engine::EngineStats FakeEngine::stats() const {
   engine::EngineStats stats;
   stats.running = 3;
   stats.generation_tokens = 1234;
+  stats.lookups_exact = 2;
+  stats.lookups_bucket = 3;
   stats.lookups_nearest = 5;
+  stats.lookups_fallback = 7;
   return stats;
 }
 

@@ -47,7 +47,10 @@ TEST_F(HttpTest, MetricsInPrometheusFormat) {
                            "vllm:request_success_total{model_name=\"demo\",engine=\"0\",finished_reason=\"stop\"} 1\n",
                            "vllm:time_to_first_token_seconds_bucket{model_name=\"demo\",engine=\"0\",le=\"+Inf\"} 1\n",
                            "vllm:e2e_request_latency_seconds_count{model_name=\"demo\",engine=\"0\"} 1\n",
-                           "wavetune:kernel_shapes{model_name=\"demo\",engine=\"0\",match=\"nearest\"} 5\n"}) {
+                           "wavetune:kernel_shapes{model_name=\"demo\",engine=\"0\",match=\"nearest\"} 5\n",
+                           "wavetune:kernel_shapes{model_name=\"demo\",engine=\"0\",match=\"exact\"} 2\n",
+                           "wavetune:kernel_shapes{model_name=\"demo\",engine=\"0\",match=\"bucket\"} 3\n",
+                           "wavetune:kernel_shapes{model_name=\"demo\",engine=\"0\",match=\"fallback\"} 7\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
 }

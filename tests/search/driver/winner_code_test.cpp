@@ -44,7 +44,9 @@ class TunedDatabase : public testing::Test {
     jit::CompileService service(options);
     kernels::KernelCache cache(provider_, service, kernels::WinnerIndex(&database_, environment_),
                                kernels::UntunedPolicy::quiet,
-                               [this](const std::string& key) { return database_.code(key); });
+                               [this](const jit::CompileRequest& request, const jit::CompileService& compiler) {
+                                 return database_.code(compiler.key(request));
+                               });
     std::vector<db::Problem> problems;
     for (const TuneTask& task : tasks) problems.push_back(task.problem);
     const int device = 0;
