@@ -16,6 +16,7 @@
 #include "runtime/jit/compile_service.h"
 #include "runtime/server/serve_command.h"
 #include "search/cli/version.h"
+#include "search/coverage/coverage_command.h"
 #include "search/driver/tune_command.h"
 #include "search/inspect/inspect_command.h"
 #include "search/layout/layout_command.h"
@@ -45,7 +46,11 @@ const std::vector<Command>& commands() {
       {"export", "write the database as JSON, CSV or T4 recordings",
        [](const Arguments& words) { return export_command(words, t1_meaning); }},
       {"import", "read an exported JSON into a database", import_command},
-      {"db", "look into a database: 'db show'", db_command},
+      {"db", "look into a database: 'db show'; what serving would find in it: 'db coverage'",
+       [](const Arguments& words) {
+         if (words.empty() || words[0] != "coverage") return db_command(words);
+         return coverage_command(Arguments(words.begin() + 1, words.end()));
+       }},
       {"inspect", "print what the machine code of a configuration says: resources, occupancy, inner loop",
        inspect_command},
       {"doctor", "print devices, compilers and libraries found, and what each missing one costs", doctor_command},

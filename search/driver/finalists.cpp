@@ -26,11 +26,9 @@ std::vector<db::Trial> finalists_of(std::vector<db::Trial> trials) {
   return trials;
 }
 
-bool decide_finalists(const TuneContext& context, const TuneTask& task, measure::MeasureClient& client,
-                      DeviceThread& device, const Slice& slice, std::vector<db::Trial> trials) {
-  const auto impatient = [&slice] { return slice.patience && slice.patience() != Patience::go_on; };
-  std::vector<db::Trial> finalists = finalists_of(std::move(trials));
-  if (finalists.size() < 2 || impatient()) return false;
+std::optional<std::vector<db::Trial>> time_in_turns(const TuneContext& context, const TuneTask& task,
+                                                    measure::MeasureClient& client, DeviceThread& device,
+                                                    const Slice& slice, std::vector<db::Trial> finalists) {
   std::vector<std::shared_future<jit::CompileResult>> compiles;  // from the code cache, as a rule
   for (const db::Trial& trial : finalists)
     compiles.push_back(context.compiler.submit(compile_request(context, task, trial.config)));
@@ -40,7 +38,7 @@ bool decide_finalists(const TuneContext& context, const TuneTask& task, measure:
   std::vector<std::vector<std::byte>> codes(finalists.size());
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     jit::CompileResult compiled = compiles[i].get();
-    if (compiled.outcome != db::Outcome::ok) return false;
+    if (compiled.outcome != db::Outcome::ok) return std::nullopt;
     codes[i] = std::move(compiled.code);
     request.entries.push_back({finalists[i].config, codes[i]});
   }
@@ -55,18 +53,18 @@ bool decide_finalists(const TuneContext& context, const TuneTask& task, measure:
     }
   });
   const auto results = promise.get_future().get();
-  if (!results) return false;
+  if (!results) return std::nullopt;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     const measure::MeasureResult& result = (*results)[i];
     // They were right alone. What went wrong now may be any one's doing: their earlier trials stay.
     if (result.outcome != db::Outcome::ok) {
-      context.reporter.warning(fmt::format("{}: the finalists could not be compared ({}): {}", task.problem.key(),
+      context.reporter.warning(fmt::format("{}: configurations could not be compared ({}): {}", task.problem.key(),
                                            db::to_string(result.outcome), result.error));
-      return false;
+      return std::nullopt;
     }
   }
   for (std::size_t i = 0; i < finalists.size(); ++i) {
-    db::Trial trial = std::move(finalists[i]);
+    db::Trial& trial = finalists[i];
     const measure::MeasureResult& result = (*results)[i];
     trial.median_us = result.median_us;
     trial.samples_us = result.samples_us;
@@ -75,7 +73,15 @@ bool decide_finalists(const TuneContext& context, const TuneTask& task, measure:
     trial.created_at.clear();
     context.database.add_trial(context.environment, trial);
   }
-  return true;
+  return finalists;
+}
+
+bool decide_finalists(const TuneContext& context, const TuneTask& task, measure::MeasureClient& client,
+                      DeviceThread& device, const Slice& slice, std::vector<db::Trial> trials) {
+  const auto impatient = [&slice] { return slice.patience && slice.patience() != Patience::go_on; };
+  std::vector<db::Trial> finalists = finalists_of(std::move(trials));
+  if (finalists.size() < 2 || impatient()) return false;
+  return time_in_turns(context, task, client, device, slice, std::move(finalists)).has_value();
 }
 
 }  // namespace wavetune::search

@@ -137,6 +137,19 @@ class ShapeRun {
 
 }  // namespace
 
+measure::MeasureClientOptions client_options(const TuneContext& context, int device) {
+  measure::MeasureClientOptions options;
+  options.device = context.options.device;
+  options.index = device;
+  options.external = context.options.external;
+  options.checks = context.options.checks;
+  options.worker_executable = context.options.worker_executable;
+  options.run_timeout = context.options.run_timeout;
+  // The CPU's kernels are slow where a GPU's can only hang.
+  if (context.provider.kind() != hip::ProviderKind::cpu) options.run_timeout /= 2;
+  return options;
+}
+
 ShapeState shape_state(const TuneContext& context, const TuneTask& task) {
   ShapeState state;
   std::vector<std::string> tried;

@@ -25,6 +25,9 @@ struct TuneContext {
   const templates::DeviceLimits& limits() const { return provider.devices().front().limits; }
 };
 
+/// For the measuring process of one of the run's devices.
+measure::MeasureClientOptions client_options(const TuneContext& context, int device);
+
 struct ShapeState {
   int trials = 0;         ///< in the database
   int new_trials = 0;     ///< made by this call

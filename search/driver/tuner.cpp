@@ -7,10 +7,14 @@
 #include <utility>
 
 #include "db/base/error.h"
+#include "search/driver/compare.h"
 #include "search/driver/device_peaks.h"
+#include "search/driver/device_thread.h"
+#include "search/driver/interrupt.h"
 #include "search/driver/shape_tuner.h"
 #include "search/driver/summary.h"
 #include "search/driver/tuner_run.h"
+#include "search/driver/winner_code.h"
 #include "search/measure/device_checks.h"
 
 namespace wavetune::search {
@@ -71,16 +75,51 @@ std::string Tuner::summary(const std::vector<TuneTask>& tasks, std::size_t most)
   return summary_text(summary_rows(context, tasks), most);
 }
 
+void Tuner::set_current_sources(const std::vector<const templates::Operator*>& ops) {
+  std::set<std::string_view> known;
+  for (const templates::Operator* op : ops) {
+    if (known.insert(op->name()).second) database_.set_current_source(op->name(), options_.source_hash(*op));
+  }
+}
+
+void Tuner::compare(const std::vector<Comparison>& shapes, Reporter& reporter,
+                    const std::function<void(const Comparison&, const std::vector<db::Trial>&)>& done) {
+  std::vector<const templates::Operator*> ops;
+  for (const Comparison& shape : shapes) ops.push_back(shape.task.op);
+  set_current_sources(ops);
+  prepare_checks();
+  const TuneContext context{options_, database_, provider_, environment_, compiler_, peak(), reporter};
+  const Budget budget(options_.budget_s, 0, begin_);
+  Slice slice;
+  slice.patience = [&budget] {
+    return budget.spent() || InterruptGuard::requested() ? Patience::none : Patience::go_on;
+  };
+  DeviceThread device;
+  measure::MeasureClient client(client_options(context, 0));
+  for (const Comparison& shape : shapes) {
+    if (slice.patience() != Patience::go_on) return;
+    try {
+      const std::vector<db::Trial> trials =
+          compare_configurations(context, shape.task, shape.configs, client, device, slice);
+      keep_winner_code(context, shape.task);
+      done(shape, trials);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::io || error.kind() == ErrorKind::bad_data) throw;
+      reporter.warning(fmt::format("{} is left out: {}", shape.task.problem.key(), error.what()));
+    }
+  }
+}
+
 TuneReport Tuner::run(std::vector<TuneTask> tasks, Reporter& reporter) {
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const TuneTask& a, const TuneTask& b) { return a.weight > b.weight; });
   std::map<std::string, std::string> keys;  // of the tasks, with the source hash whose trials count
-  std::set<std::string_view> ops;
+  std::vector<const templates::Operator*> ops;
   for (const TuneTask& task : tasks) {
     keys.emplace(task.problem.key(), options_.source_hash(*task.op));
-    if (ops.insert(task.op->name()).second)
-      database_.set_current_source(task.op->name(), options_.source_hash(*task.op));
+    ops.push_back(task.op);
   }
+  set_current_sources(ops);
   std::vector<std::string> created;
   if (options_.budget_s != Budget::unlimited) {
     db::TrialFilter filter;

@@ -66,11 +66,22 @@ class Tuner {
   /// measuring process can be had or the database fails; a shape that cannot be measured at all is a warning.
   TuneReport run(std::vector<TuneTask> tasks, Reporter& reporter);
 
+  struct Comparison {
+    TuneTask task;
+    std::vector<db::Config> configs;
+  };
+  /// Tries given configurations instead of searching (compare.h): one shape after the other, on the first device, until
+  /// all are done, the budget is spent, or InterruptGuard::requested(). `done` is told the newest trial of each
+  /// configuration; winners' code is kept. A shape that cannot be measured is a warning. Throws as run() does.
+  void compare(const std::vector<Comparison>& shapes, Reporter& reporter,
+               const std::function<void(const Comparison&, const std::vector<db::Trial>&)>& done);
+
   /// Best against default configuration and roofline, for at most `most` shapes in order of weight.
   std::string summary(const std::vector<TuneTask>& tasks, std::size_t most);
 
  private:
   void prepare_checks();
+  void set_current_sources(const std::vector<const templates::Operator*>& ops);
 
   TunerOptions options_;
   db::Database& database_;

@@ -141,7 +141,7 @@ class Run {
     const auto serve = [&](int device) {
       try {
         DeviceThread device_thread;
-        measure::MeasureClient client = make_client(device);
+        measure::MeasureClient client(client_options(context_, device));
         while (const std::optional<Turn> turn = next_turn(scheduler, failure))
           tune(*turn, scheduler, client, device_thread);
         add_occupation(client.occupation());
@@ -250,19 +250,6 @@ class Run {
       begun->set_value();
     });
     return begun->get_future();
-  }
-
-  measure::MeasureClient make_client(int device) const {
-    measure::MeasureClientOptions options;
-    options.device = context_.options.device;
-    options.index = device;
-    options.external = context_.options.external;
-    options.checks = context_.options.checks;
-    options.worker_executable = context_.options.worker_executable;
-    options.run_timeout = context_.options.run_timeout;
-    // The CPU's kernels are slow where a GPU's can only hang.
-    if (context_.provider.kind() != hip::ProviderKind::cpu) options.run_timeout /= 2;
-    return measure::MeasureClient(std::move(options));
   }
 
   void tune(const Turn& turn, TaskScheduler& scheduler, measure::MeasureClient& client, DeviceThread& device) {
