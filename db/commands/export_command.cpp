@@ -28,7 +28,7 @@ Writer writer_of(const std::string& format, bool only_winners) {
   }
   if (only_winners) fail(ErrorKind::usage, "export: --winners belongs to --format json");
   if (format == "csv") return db::export_csv;
-  fail(ErrorKind::usage, "export: --format '{}' is unknown; write json, csv, t4 or aiter", format);
+  fail(ErrorKind::usage, "export: --format '{}' is unknown; write json, csv, t4, aiter or bundle", format);
 }
 
 /// Writes beside the file and renames, so that a failed export leaves an earlier one alone.
@@ -65,7 +65,8 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
       "json: everything, for 'wavetune import' (format in db/transfer/schema.json); csv: one row a trial, winners "
       "flagged; t4: recordings of tuned spaces, for 'wavetune replay' and other tuners' tools, each with a T1 file; "
       "aiter: tuned tables of AITER: the imported ones as they came, and the winners in the same columns "
-      "(wavetune_*.csv), which are for comparing: AITER cannot run them");
+      "(wavetune_*.csv), which are for comparing: AITER cannot run them; bundle: a frozen file that 'wavetune serve' "
+      "starts from without compiling (its options: --format bundle --help)");
   add("output,o", po::value(&output)->default_value("-"),
       "file to write; - is standard output; t4: gzip when it ends in .gz, or a FOLDER/ that gets a file for each "
       "problem and device; aiter: the FOLDER/");
@@ -75,7 +76,7 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
   if (t1_meaning) add("space", po::value(&t4.space), "t4: the T1 file that 'tune --spec' was given");
   const CommandHelp help{
       "export",
-      "export --db FILE [--format json|csv|t4|aiter] [-o FILE|FOLDER/]",
+      "export --db FILE [--format json|csv|t4|aiter|bundle] [-o FILE|FOLDER/]",
       "Writes the tuning database in a form that other programs read.",
       {"wavetune export --db tune.db --format json -o tune.json", "wavetune export --db tune.db --format csv | head",
        "wavetune export --db tune.db --format t4 --problem gemm/bf16 -o recordings/",

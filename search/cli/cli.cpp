@@ -15,6 +15,7 @@
 #include "runtime/isa/disassembler.h"
 #include "runtime/jit/compile_service.h"
 #include "runtime/server/serve_command.h"
+#include "search/bundle/bundle_command.h"
 #include "search/cli/version.h"
 #include "search/coverage/coverage_command.h"
 #include "search/driver/tune_command.h"
@@ -43,8 +44,10 @@ const std::vector<Command>& commands() {
       {"report", "show what tuning found and how, as text or as one HTML page", report_command},
       {"replay", "score search strategies on recorded spaces, without a device", replay_command},
       {"serve", "serve a model over the OpenAI API with the tuned kernels and the chosen layout", serve_command},
-      {"export", "write the database as JSON, CSV or T4 recordings",
-       [](const Arguments& words) { return export_command(words, t1_meaning); }},
+      {"export", "write the database as JSON, CSV, T4 recordings or a frozen bundle",
+       [](const Arguments& words) {
+         return wants_bundle(words) ? bundle_command(words) : export_command(words, t1_meaning);
+       }},
       {"import", "read an exported JSON into a database", import_command},
       {"db", "look into a database: 'db show'; what serving would find in it: 'db coverage'",
        [](const Arguments& words) {

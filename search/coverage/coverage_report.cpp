@@ -62,7 +62,7 @@ StepTime time_step(const ServedModel& served, const CoveredStep& step, const Cos
     CoveredShape& shape = shapes.at(problem, lookup);
     calls.emplace_back(&shape, cost.us);
     time.us += cost.us;
-    time.measured_us += cost.measured ? cost.us : 0;
+    time.measured_us += cost.measured() ? cost.us : 0;
     time.by_match[index_of(shape.match)] += cost.us;
   };
   for (const model::OpCall& call : program.calls) add(call.problem(step.shape), call.problem(rounded));
