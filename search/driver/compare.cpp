@@ -26,10 +26,10 @@ std::vector<db::Trial> compare_configurations(const TuneContext& context, const 
                             trials.push_back(trial);
                           }};
   run_pipeline(maker, device, options, ends);
-  const auto wrong =
-      std::ranges::stable_partition(trials, [](const db::Trial& trial) { return trial.outcome == db::Outcome::ok; });
-  const std::vector<db::Trial> others(wrong.begin(), wrong.end());
-  trials.erase(wrong.begin(), wrong.end());
+  const auto wrong = std::stable_partition(trials.begin(), trials.end(),
+                                           [](const db::Trial& trial) { return trial.outcome == db::Outcome::ok; });
+  const std::vector<db::Trial> others(wrong, trials.end());
+  trials.erase(wrong, trials.end());
   const bool patient = !slice.patience || slice.patience() == Patience::go_on;
   if (trials.size() > 1 && patient) {
     if (auto in_turns = time_in_turns(context, task, client, device, slice, trials)) trials = std::move(*in_turns);
