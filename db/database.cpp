@@ -3,8 +3,11 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "db/base/error.h"
+#include "db/base/time.h"
+#include "db/machines.h"
 #include "db/rows.h"
 #include "db/schema.h"
 #include "db/sqlite/journal.h"
@@ -40,13 +43,24 @@ void check_times(const Trial& trial) {
 }
 
 bool has_trial(sqlite::Connection& connection, std::int64_t environment, const Trial& trial) {
-  sqlite::Statement find(connection,
-                         "SELECT 1 FROM trials WHERE environment_id=?1 AND problem_id=?2 AND source_hash=?3 AND "
-                         "configuration=?4 AND outcome=?5 AND median_us=?6 AND created_at=?7");
+  sqlite::Statement find(
+      connection,
+      "SELECT 1 FROM trials WHERE environment_id=?1 AND problem_id=?2 AND source_hash=?3 AND "
+      "configuration=?4 AND outcome=?5 AND median_us=?6 AND created_at=?7 AND (machine=?8 OR ?8='')");
   return find
       .bind(environment, problem_id(connection, trial.problem), trial.source_hash, to_text(trial.config),
-            to_string(trial.outcome), trial.median_us, trial.created_at)
+            to_string(trial.outcome), trial.median_us, trial.created_at, trial.machine)
       .step();
+}
+
+/// Of two trials of one configuration, as the view `winners` has it: by what they say, not by where they lie, so that
+/// the order in which databases were merged does not show.
+bool newer(const Trial& a, const Trial& b) {
+  const auto key = [](const Trial& trial) {
+    return std::tuple(std::string_view(trial.created_at), trial.median_us, std::string_view(trial.machine),
+                      to_string(trial.outcome));
+  };
+  return key(a) >= key(b);
 }
 
 bool has_layout(sqlite::Connection& connection, std::int64_t environment, const Layout& layout) {
@@ -170,7 +184,7 @@ std::vector<Trial> Database::trials_of(const Environment& environment, const Pro
     const auto [place, first] = at.emplace(to_text(trial.config), found.size());
     if (first) {
       found.push_back(std::move(trial));
-    } else if (trial.created_at >= found[place->second].created_at) {
+    } else if (newer(trial, found[place->second])) {
       found[place->second] = std::move(trial);
     }
   }
@@ -205,9 +219,9 @@ void Database::set_current_source(std::string_view op, std::string_view source_h
   const std::scoped_lock lock(impl_->mutex);
   sqlite::Transaction transaction(impl_->connection);
   sqlite::Statement(impl_->connection,
-                    "INSERT INTO sources (op, current_hash) VALUES (?1, ?2) "
-                    "ON CONFLICT (op) DO UPDATE SET current_hash = excluded.current_hash")
-      .bind(op, source_hash)
+                    "INSERT INTO sources (op, current_hash, said_at) VALUES (?1, ?2, ?3) "
+                    "ON CONFLICT (op) DO UPDATE SET current_hash = excluded.current_hash, said_at = excluded.said_at")
+      .bind(op, source_hash, utc_now())
       .run();
   transaction.commit();
 }
@@ -322,7 +336,7 @@ std::optional<Layout> Database::layout(const Environment& environment, std::stri
   sqlite::Statement query(
       impl_->connection,
       fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
-                  "l.devices = ?3 AND l.objective = ?4 ORDER BY l.created_at DESC, l.id DESC LIMIT 1",
+                  "l.devices = ?3 AND l.objective = ?4 ORDER BY l.created_at DESC, l.tp, l.dp, l.id DESC LIMIT 1",
                   LayoutColumns::names));
   query.bind(find_environment(impl_->connection, environment), model_id, devices, to_string(objective));
   if (!query.step()) return std::nullopt;
@@ -332,10 +346,11 @@ std::optional<Layout> Database::layout(const Environment& environment, std::stri
 std::optional<Layout> Database::latest_layout(const Environment& environment, std::string_view model_id,
                                               int devices) const {
   const std::scoped_lock lock(impl_->mutex);
-  sqlite::Statement query(impl_->connection,
-                          fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
-                                      "l.devices = ?3 ORDER BY l.created_at DESC, l.id DESC LIMIT 1",
-                                      LayoutColumns::names));
+  sqlite::Statement query(
+      impl_->connection,
+      fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
+                  "l.devices = ?3 ORDER BY l.created_at DESC, l.objective, l.tp, l.dp, l.id DESC LIMIT 1",
+                  LayoutColumns::names));
   query.bind(find_environment(impl_->connection, environment), model_id, devices);
   if (!query.step()) return std::nullopt;
   return LayoutColumns::read(query, 0);
@@ -383,6 +398,11 @@ MergeCounts Database::merge(const Contents& contents) {
   }
   transaction.commit();
   return counts;
+}
+
+std::vector<Machine> Database::machines() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_machines(impl_->connection);
 }
 
 int Database::schema_version() const {

@@ -20,6 +20,8 @@
 
 namespace wavetune::db {
 
+struct Machine;  // machines.h
+
 enum class OpenMode {
   read_only,   ///< must exist
   read_write,  ///< must exist
@@ -130,10 +132,13 @@ class Database {
   std::vector<std::pair<Environment, Layout>> layouts() const;
 
   /// Adds what is not there yet, in one transaction. A trial is known when one of the same environment, problem,
-  /// configuration, source hash, outcome, time and creation is there; a layout when environment, model, devices,
+  /// configuration, source hash, outcome, time, creation and machine (when it names one) is there; a layout when environment, model, devices,
   /// objective, degrees and creation are. Source hashes are taken only for operators that have none here: our own
   /// templates are the truth here.
   MergeCounts merge(const Contents& contents);
+
+  /// Where trials were made, with how each machine compares to the others; see machines.h.
+  std::vector<Machine> machines() const;
 
   int schema_version() const;
   const std::filesystem::path& path() const;

@@ -85,8 +85,8 @@ std::vector<OfflineTrial> read_shortlist(sqlite::Connection& connection, std::st
                   "WHERE p.op = ?1 AND p.dtype = ?2 AND p.dims = ?3 AND o.source_hash = ?4 AND o.outcome = 'ok' "
                   "AND o.environment_id = (SELECT e.id FROM environments e JOIN offline_trials x ON x.environment_id = "
                   "e.id WHERE e.arch = ?5 AND x.problem_id = p.id AND x.source_hash = ?4 AND x.outcome = 'ok' "
-                  "ORDER BY e.compiler_version = ?6 DESC, x.created_at DESC LIMIT 1) "
-                  "ORDER BY o.predicted_us, o.id LIMIT ?7",
+                  "ORDER BY e.compiler_version = ?6 DESC, x.created_at DESC, e.compiler_version LIMIT 1) "
+                  "ORDER BY o.predicted_us, o.configuration LIMIT ?7",
                   columns));
   query.bind(problem.op, problem.dtype, to_text(problem.dims), source_hash, arch, compiler_version,
              static_cast<std::int64_t>(most));

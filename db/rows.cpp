@@ -66,6 +66,7 @@ Trial TrialColumns::read(const sqlite::Statement& row, int first) {
                  row.optional_integer(first + 20)};
   trial.error = row.text(first + 21);
   trial.created_at = row.text(first + 22);
+  trial.machine = row.text(first + 23);
   return trial;
 }
 
@@ -151,14 +152,15 @@ void insert_trial(sqlite::Connection& connection, const Environment& environment
       connection,
       "INSERT INTO trials (environment_id, problem_id, configuration, source_hash, outcome, median_us, samples_us, "
       "compile_ms, max_error, vgpr, agpr, sgpr, lds_bytes, scratch_bytes, spills, occupancy, clock_mhz, power_w, "
-      "temperature_c, throttled, error, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
-      "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)");
+      "temperature_c, throttled, error, created_at, machine) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)");
   const Resources& resources = trial.resources;
   insert.bind(environment_row, problem_row, to_text(trial.config), trial.source_hash, to_string(trial.outcome),
               trial.median_us, samples_to_text(trial.samples_us), trial.compile_ms, max_error, resources.vgpr,
               resources.agpr, resources.sgpr, resources.lds_bytes, resources.scratch_bytes, resources.spills,
               resources.occupancy, trial.state.clock_mhz, trial.state.power_w, trial.state.temperature_c,
-              trial.state.throttled, trial.error, trial.created_at.empty() ? utc_now() : trial.created_at);
+              trial.state.throttled, trial.error, trial.created_at.empty() ? utc_now() : trial.created_at,
+              trial.machine);
   insert.run();
 }
 

@@ -22,8 +22,8 @@ struct TrialColumns {
   static constexpr std::string_view names =
       "p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.outcome, t.median_us, t.samples_us, t.compile_ms, "
       "t.max_error, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.occupancy, "
-      "t.clock_mhz, t.power_w, t.temperature_c, t.throttled, t.error, t.created_at";
-  static constexpr int count = 23;
+      "t.clock_mhz, t.power_w, t.temperature_c, t.throttled, t.error, t.created_at, t.machine";
+  static constexpr int count = 24;
   static Trial read(const sqlite::Statement& row, int first);
 };
 

@@ -86,6 +86,7 @@ struct Trial {
   DeviceState state;
   std::string error;       ///< compiler log or driver text when outcome is not ok
   std::string created_at;  ///< ISO 8601 UTC; filled by Database::add_trial when empty
+  std::string machine;     ///< host and device that it was made on, "node7:0"; empty: not recorded
 };
 
 /// The best `ok` trial of a problem in one environment with current sources.

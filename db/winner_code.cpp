@@ -92,7 +92,7 @@ std::optional<std::vector<std::byte>> find_code(sqlite::Connection& connection, 
   sqlite::Statement query(
       connection,
       "SELECT o.hash, o.bytes, o.code FROM trial_code c JOIN code_objects o ON o.hash = c.code_hash "
-      "WHERE c.request_key = ?1 LIMIT 1");
+      "WHERE c.request_key = ?1 ORDER BY o.hash LIMIT 1");
   if (!query.bind(request_key).step()) return std::nullopt;
   auto code = inflated(query.bytes(2), static_cast<std::size_t>(query.integer(1)));
   if (!code || content_hash(text_of(*code)) != query.text(0)) return std::nullopt;

@@ -15,7 +15,7 @@ constexpr std::string_view header =
     "winner,device,arch,cu_count,driver,compiler,compiler_version,op,dtype,dims,config,outcome,median_us,min_us,max_us,"
     "samples,compile_ms,max_error,vgpr,agpr,sgpr,lds_bytes,scratch_bytes,spills,occupancy,clock_mhz,power_w,"
     "temperature_c,throttled,"
-    "source_hash,created_at,error\n";
+    "source_hash,created_at,machine,error\n";
 
 /// One line, built cell by cell.
 class Row {
@@ -62,7 +62,7 @@ std::string row_of(const StoredTrial& stored) {
   row.add(resources.lds_bytes).add(resources.scratch_bytes).add(resources.spills).add(resources.occupancy);
   const DeviceState& state = trial.state;
   row.add(state.clock_mhz).add(state.power_w).add(state.temperature_c).add(state.throttled);
-  row.add(trial.source_hash).add(trial.created_at).add(trial.error);
+  row.add(trial.source_hash).add(trial.created_at).add(trial.machine).add(trial.error);
   return row.end();
 }
 

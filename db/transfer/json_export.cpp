@@ -72,6 +72,7 @@ ordered_json trial_to_json(const Trial& trial, int environment) {
                          {"created_at", trial.created_at}};
   if (std::isfinite(trial.max_error)) object["max_error"] = trial.max_error;
   if (trial.state != DeviceState{}) object["state"] = state_to_json(trial.state);
+  if (!trial.machine.empty()) object["machine"] = trial.machine;
   return object;
 }
 

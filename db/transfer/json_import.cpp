@@ -94,6 +94,7 @@ Trial read_trial(const JsonReader& json) {
   if (const auto state = json.find("state")) trial.state = read_state(*state);
   trial.error = json.at("error").text();
   trial.created_at = read_time_stamp(json.at("created_at"));
+  if (const auto machine = json.find("machine")) trial.machine = machine->text();
   return trial;
 }
 

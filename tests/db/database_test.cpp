@@ -112,7 +112,9 @@ TEST_F(DatabaseTest, WinnerIsTheFastestOkTrialOfCurrentSources) {
   EXPECT_EQ(database_.winner(environment_, example_problem()), std::nullopt) << "no current source is known yet";
   database_.set_current_source("gemm", "aaaa");
   database_.add_trial(environment_, example_trial(64, 10));
-  database_.add_trial(environment_, example_trial(128, 10));  // as fast, but later
+  Trial later = example_trial(128, 10);  // as fast
+  later.created_at = "2999-01-01T00:00:00.000Z";
+  database_.add_trial(environment_, later);
   Trial wrong = example_trial(256, 1);
   wrong.outcome = Outcome::wrong;
   database_.add_trial(environment_, wrong);

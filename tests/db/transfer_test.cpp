@@ -23,7 +23,9 @@ Database filled(const std::filesystem::path& path) {
   auto database = Database::open(path, OpenMode::create);
   database.set_current_source("gemm", "aaaa");
   database.add_trial(example_environment(), example_trial(32, 20));
-  database.add_trial(example_environment(), example_trial(64, 10));
+  Trial elsewhere = example_trial(64, 10);
+  elsewhere.machine = "node7:0000:c1:00.0";
+  database.add_trial(example_environment(), elsewhere);
   Environment other = example_environment();
   other.device = "Ein Gerät, \"groß\" 设备";
   Trial wrong = example_trial(128, 1);
@@ -73,6 +75,23 @@ TEST(Transfer, ImportIntoItselfAddsNothing) {
   EXPECT_EQ(database.merge(contents_from_json(exported(database), "one.json")).trials_added, 0);
 }
 
+TEST(Transfer, MachinesComeAlongAndOlderFilesHaveNone) {
+  const TemporaryFolder folder;
+  auto database = filled(folder / "one.db");
+  json document = json::parse(exported(database));
+  EXPECT_EQ(document["trials"][1]["machine"], "node7:0000:c1:00.0");
+  EXPECT_FALSE(document["trials"][0].contains("machine"));
+  EXPECT_EQ(contents_from_json(document.dump(), "x").trials[1].trial.machine, "node7:0000:c1:00.0");
+  std::ostringstream csv;
+  export_csv(database, csv);
+  EXPECT_THAT(csv.str(), HasSubstr(",node7:0000:c1:00.0,"));
+  // A file that was exported before machines were recorded tells of the same trials.
+  document["trials"][1].erase("machine");
+  const Contents older = contents_from_json(document.dump(), "x");
+  EXPECT_EQ(older.trials[1].trial.machine, "");
+  EXPECT_EQ(database.merge(older).trials_added, 0);
+}
+
 TEST(Transfer, OurOwnSourcesStayCurrent) {
   const TemporaryFolder folder;
   const auto theirs = filled(folder / "theirs.db");
@@ -116,6 +135,7 @@ TEST(Transfer, BadDocumentsNameThePlaceAndChangeNothing) {
                         {"/trials/0/problem/dims/m", 18446744073709551615u, "trials[0].problem.dims.m"},
                         {"/trials/0/problem/op", "a/b", "trials[0].problem.op"},
                         {"/trials/0/config/a=b", 1, "trials[0].config.a=b"},
+                        {"/trials/0/machine", 7, "trials[0].machine"},
                         {"/trials/0/median_us", 0, "trials[0].median_us"},
                         {"/trials/0/median_us", nullptr, "trials[0].median_us"},
                         {"/trials/0/samples_us/1", "1", "trials[0].samples_us[1]"},
