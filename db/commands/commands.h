@@ -18,7 +18,9 @@ int export_command(const std::vector<std::string>& args);
 int export_command(const std::vector<std::string>& args, const T1Meaning& t1_meaning);
 /// wavetune import --db FILE FILE...
 int import_command(const std::vector<std::string>& args);
-/// wavetune db show|upgrade --db FILE [--op OP] [--json]
+/// wavetune merge FILE... -o FILE
+int merge_command(const std::vector<std::string>& args);
+/// wavetune db show|machines|upgrade --db FILE [--op OP] [--json]
 int db_command(const std::vector<std::string>& args);
 
 }  // namespace wavetune

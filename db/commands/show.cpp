@@ -8,6 +8,7 @@
 
 #include "db/commands/table.h"
 #include "db/layout_json.h"
+#include "db/machines.h"
 
 namespace wavetune::db {
 namespace {
@@ -19,7 +20,8 @@ struct Section {
   Environment environment;
   Counts counts;
   std::vector<Trial> winners;
-  Counts offline = {};  ///< configurations compiled without a device, of any source hash
+  Counts offline = {};                                ///< configurations compiled without a device, of any source hash
+  std::map<std::string, std::int64_t> machines = {};  ///< trials by where they were made
 };
 
 std::vector<Section> sections_of(const Database& database, std::string_view op) {
@@ -33,6 +35,10 @@ std::vector<Section> sections_of(const Database& database, std::string_view op) 
     const auto section = section_of(count.environment);
     if (section != sections.end() && (op.empty() || op == count.op))
       section->counts[count.op][count.outcome] = count.count;
+  }
+  for (const Machine& machine : op.empty() ? database.machines() : std::vector<Machine>()) {
+    const auto section = section_of(machine.environment);
+    if (section != sections.end()) section->machines[machine.name] = machine.trials;
   }
   TrialFilter filter;
   filter.only_winners = true;
@@ -69,6 +75,14 @@ std::string describe(const std::map<Outcome, std::int64_t>& outcomes) {
   std::string text;
   for (const auto& [outcome, count] : outcomes) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(outcome), count);
+  }
+  return text;
+}
+
+std::string machines_text(const std::map<std::string, std::int64_t>& machines) {
+  std::string text;
+  for (const auto& [name, trials] : machines) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name.empty() ? "(not recorded)" : name, trials);
   }
   return text;
 }
@@ -144,6 +158,7 @@ std::string show_as_text(const Database& database, std::string_view op) {
     Table trials({{"trials of"}, {"outcomes"}});
     for (const auto& [name, outcomes] : section.counts) trials.add({name, describe(outcomes)});
     text += trials.empty() ? "  no trials\n" : trials.text("  ");
+    if (!section.machines.empty()) text += fmt::format("  made on {}\n", machines_text(section.machines));
     Table winners(
         {{"winner of"}, {"us", Align::right}, {"spread", Align::right}, {"samples", Align::right}, {"configuration"}});
     for (const Trial& trial : section.winners) {
@@ -194,6 +209,7 @@ std::string show_as_json(const Database& database, std::string_view op) {
                             {"compiler", environment.compiler},
                             {"compiler_version", environment.compiler_version},
                             {"trials", counted(section.counts)},
+                            {"machines", section.machines},
                             {"offline", counted(section.offline)},
                             {"winners", std::move(winners)}});
   }

@@ -80,8 +80,9 @@ int Connection::open(const std::string& name, int flags) {
 
 void Connection::check_whole_pages() {
   if (has_pending_log(path_)) return;
-  std::error_code ignored;
-  const auto size = std::filesystem::file_size(path_, ignored);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path_, error);
+  if (error) return;  // ":memory:"
   if (size % std::stoul(scalar("PRAGMA page_size")) != 0) {
     fail(ErrorKind::bad_data, "database {}: cut off in the middle of a page; restore a copy or an export",
          path_.string());

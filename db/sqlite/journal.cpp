@@ -60,7 +60,7 @@ void set_journal(Connection& connection) {
   if (network) {
     spdlog::warn(
         "database {}: lies on a network file system ({}), so it uses the rollback journal instead of WAL; keep it on a "
-        "local disk and bring databases of several nodes together with 'wavetune export' and 'wavetune import'",
+        "local disk and bring databases of several nodes together with 'wavetune merge'",
         connection.path().string(), *network);
   }
   connection.execute("PRAGMA synchronous=FULL");

@@ -1,5 +1,7 @@
 #include "db/sqlite/statement.h"
 
+#include <cstring>
+
 namespace wavetune::db::sqlite {
 
 Statement::Statement(Connection& connection, std::string_view sql) : connection_(connection) {
@@ -38,6 +40,40 @@ std::optional<int> Statement::optional_integer(int column) const {
 std::span<const std::byte> Statement::bytes(int column) const {
   const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(handle_.get(), column));
   return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+}
+
+std::weak_ordering Statement::compare(int column, const Statement& other, int other_column) const {
+  enum class Kind { null, number, text };
+  const auto kind_of = [](int type) {
+    return type == SQLITE_NULL                              ? Kind::null
+           : type == SQLITE_INTEGER || type == SQLITE_FLOAT ? Kind::number
+                                                            : Kind::text;
+  };
+  const Kind kind = kind_of(sqlite3_column_type(handle_.get(), column));
+  const Kind other_kind = kind_of(sqlite3_column_type(other.handle_.get(), other_column));
+  if (kind != other_kind) return kind <=> other_kind;
+  switch (kind) {
+    case Kind::null:
+      return std::weak_ordering::equivalent;
+    case Kind::number: {
+      const double value = real(column);
+      const double other_value = other.real(other_column);
+      return value < other_value   ? std::weak_ordering::less
+             : value > other_value ? std::weak_ordering::greater
+                                   : std::weak_ordering::equivalent;
+    }
+    case Kind::text:
+      break;
+  }
+  const std::span<const std::byte> value = bytes(column);
+  const std::span<const std::byte> other_value = other.bytes(other_column);
+  if (value.size() != other_value.size()) return value.size() <=> other_value.size();
+  const int sign = value.empty() ? 0 : std::memcmp(value.data(), other_value.data(), value.size());
+  return sign <=> 0;
+}
+
+void Statement::bind_column(int index, const Statement& row, int column) {
+  check(sqlite3_bind_value(handle_.get(), index, sqlite3_column_value(row.handle_.get(), column)));
 }
 
 void Statement::bind_one(int index, std::int64_t value) { check(sqlite3_bind_int64(handle_.get(), index, value)); }

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,11 @@ class Statement {
     return *this;
   }
 
+  /// Binds to ?index what another statement's row holds in a column, whatever its type. That statement may be of
+  /// another database.
+  void bind_column(int index, const Statement& row, int column);
+  void bind_at(int index, std::int64_t value) { bind_one(index, value); }
+
   /// Goes to the next row: false when there is none.
   bool step();
   /// Runs a statement that gives no rows, and makes it ready to be bound again.
@@ -41,6 +47,9 @@ class Statement {
   std::optional<int> optional_integer(int column) const;
   /// A blob; valid until the next step().
   std::span<const std::byte> bytes(int column) const;
+  /// A total order over the values of all columns, that does not depend on the database: NULL, numbers by size, texts
+  /// and blobs by length, then by bytes.
+  std::weak_ordering compare(int column, const Statement& other, int other_column) const;
 
  private:
   struct Finalizer {

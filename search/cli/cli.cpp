@@ -44,11 +44,12 @@ const std::vector<Command>& commands() {
       {"report", "show what tuning found and how, as text or as one HTML page", report_command},
       {"replay", "score search strategies on recorded spaces, without a device", replay_command},
       {"serve", "serve a model over the OpenAI API with the tuned kernels and the chosen layout", serve_command},
-      {"export", "write the database as JSON, CSV, T4 recordings or a frozen bundle",
+      {"export", "write the database as JSON, CSV, T4, AITER's tables or a frozen bundle",
        [](const Arguments& words) {
          return wants_bundle(words) ? bundle_command(words) : export_command(words, t1_meaning);
        }},
-      {"import", "read an exported JSON into a database", import_command},
+      {"import", "read exported JSON and AITER's tuned tables into a database", import_command},
+      {"merge", "bring the databases of several nodes together", merge_command},
       {"db", "look into a database: 'db show'; what serving would find in it: 'db coverage'",
        [](const Arguments& words) {
          if (words.empty() || words[0] != "coverage") return db_command(words);
