@@ -7,6 +7,7 @@
 
 #include "db/base/error.h"
 #include "search/driver/compile_request.h"
+#include "search/driver/machine_name.h"
 
 namespace wavetune::search {
 namespace {
@@ -71,6 +72,7 @@ std::optional<std::vector<db::Trial>> time_in_turns(const TuneContext& context, 
     trial.state = result.state;
     trial.compile_ms = 0;  // from the cache
     trial.created_at.clear();
+    trial.machine = machine_name(context.options.machine, context.provider, client.device());
     context.database.add_trial(context.environment, trial);
   }
   return finalists;

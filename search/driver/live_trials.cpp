@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "search/driver/compile_request.h"
+#include "search/driver/machine_name.h"
 #include "search/driver/static_check.h"
 
 namespace wavetune::search {
@@ -51,6 +52,7 @@ std::optional<db::Trial> LiveTrials::measure(const db::Config& config, Prepared&
   trial.problem = task_.problem;
   trial.config = config;
   trial.source_hash = context_.options.source_hash(*task_.op);
+  trial.machine = machine_name(context_.options.machine, context_.provider, client_.device());
   trial.compile_ms = compiled.result.milliseconds;
   trial.resources = compiled.result.resources;
   trial.outcome = compiled.result.outcome;

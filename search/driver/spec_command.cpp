@@ -20,7 +20,7 @@ namespace po = boost::program_options;
 
 void refuse_model_options(const po::variables_map& values) {
   for (const char* name : {"op", "tp", "objective", "concurrency", "decode-batches", "prefill-tokens", "context",
-                           "max-context", "node-devices", "dense-format", "expert-format"}) {
+                           "max-context", "node-devices", "dense-format", "expert-format", "shard"}) {
     if (values.count(name) != 0 && !values[name].defaulted())
       fail(ErrorKind::usage, "--{} belongs to --model; with --spec the T1 file says everything", name);
   }

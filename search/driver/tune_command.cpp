@@ -10,6 +10,7 @@
 #include "search/driver/interrupt.h"
 #include "search/driver/model_tasks.h"
 #include "search/driver/run_end.h"
+#include "search/driver/shard.h"
 #include "search/driver/spec_command.h"
 #include "search/driver/summary.h"
 #include "search/driver/tuner.h"
@@ -43,6 +44,7 @@ const CommandHelp help = {
      "wavetune tune --offline --model glm-5.2 --tp 4 --expert-format mxfp4 --dense-format fp8_token --db tuning.db",
      "wavetune tune --offline --arch sm_90a --model glm-5.2 --tp 4,8 --decode-batches 1,2,4,8,16,32,64 --db tuning.db",
      "wavetune tune --model glm-5.2 --tp 4,8 --node-devices 8 --device cuda:1 --dense-format fp8_token --db t.db",
+     "wavetune tune --model /models/GLM-5.2 --db shard2.db --device hip --budget 1h --shard 2/8",
      "wavetune tune --model model/demo --db demo.db --device cpu --budget 2m --json",
      "wavetune tune --spec matmul.json --db tuning.db --device hip --budget 5m"}};
 
@@ -64,10 +66,30 @@ po::options_description tune_options() {
       "html", po::value<std::string>()->default_value(""),
       "keep a report in this file: curves, outcomes, importance of parameters, time spent")(
       "json", po::bool_switch(), "one JSON object a line on standard output for each event");
+  options.add_options()("machine", po::value<std::string>()->default_value(""),
+                        "name of this node in its trials (default: the host's name; in a container, give the node's)");
+  add_shard_option(options);
   add_offline_options(options);
   add_weight_format_options(options);
   add_workload_options(options);
   return options;
+}
+
+std::string shard_event(const Shard& shard, std::size_t shapes, std::size_t all_shapes) {
+  const nlohmann::json event = {{"event", "shard"},
+                                {"index", shard.index},
+                                {"count", shard.count},
+                                {"shapes", shapes},
+                                {"all_shapes", all_shapes}};
+  return event.dump() + "\n";
+}
+
+/// A layout rests on the times of all shapes.
+std::string shard_text(const Shard& shard, std::size_t shapes, std::size_t all_shapes, const std::string& model) {
+  return fmt::format(
+      "shard {}/{} has {} of {} shapes and chooses no layout: that needs the times of all of them. When all shards are "
+      "done:\n  wavetune merge SHARD.db... -o ALL.db\n  wavetune layout --model {} --db ALL.db --again\n",
+      shard.index, shard.count, shapes, all_shapes, model);
 }
 
 TunerOptions tuner_options(const po::variables_map& values) {
@@ -77,6 +99,7 @@ TunerOptions tuner_options(const po::variables_map& values) {
   if (budget != "none") options.budget_s = parse_duration_seconds(budget, "--budget");
   options.trials = values["trials"].as<int>();
   if (options.trials < 1) fail(ErrorKind::usage, "--trials {} must be at least 1", options.trials);
+  options.machine = values["machine"].as<std::string>();
   options.seed = values["seed"].as<std::uint64_t>();
   options.strategy = values["strategy"].as<std::string>();
   require_strategy(options.strategy);
@@ -99,6 +122,7 @@ int tune_command(const std::vector<std::string>& arguments) {
   }
   refuse_offline_options(values);
   const TunerOptions tuning = tuner_options(values);
+  const std::optional<Shard> shard = read_shard(values);
   if (values.count("spec") != 0) return run_spec(values, tuning);
   const model::ModelConfig config = model::resolve_model(values["model"].as<std::string>());
   const auto provider = hip::load_provider(hip::parse_device_spec(tuning.device));
@@ -113,8 +137,12 @@ int tune_command(const std::vector<std::string>& arguments) {
   const measure::DevicePeak peak = tuner.peak();
   const std::vector<std::string> names =
       values.count("op") != 0 ? split_list(values["op"].as<std::string>()) : std::vector<std::string>{};
-  const std::vector<TuneTask> tasks =
-      filter_tasks(in_formats(model_tasks(layouts, choice.workload, peak), read_weight_formats(values)), names);
+  const auto tasks_at = [&](const measure::DevicePeak& rates) {
+    return filter_tasks(in_formats(model_tasks(layouts, choice.workload, rates), read_weight_formats(values)), names);
+  };
+  std::vector<TuneTask> tasks = tasks_at(peak);
+  const std::size_t all_tasks = tasks.size();
+  if (shard) tasks = only(std::move(tasks), problems_of(*shard, tasks_at(shard_peak())));
   const auto live = report::follow(reporter, values["html"].as<std::string>(), database, {names, tuner.environment()},
                                    report::live_facts(tasks, peak, provider->devices().front().limits));
   const TuneReport report = tuner.run(tasks, reporter);
@@ -124,6 +152,12 @@ int tune_command(const std::vector<std::string>& arguments) {
   if (report.interrupted) return interrupted_exit_code;
 
   if (!reporter.json()) std::cout << tuner.summary(tasks, shown_shapes) << "\n";
+  if (shard) {
+    std::cout << (reporter.json() ? shard_event(*shard, tasks.size(), all_tasks)
+                                  : shard_text(*shard, tasks.size(), all_tasks, values["model"].as<std::string>()))
+              << std::flush;
+    return 0;
+  }
   LayoutInput input{&config, devices, provider->devices().front().memory_bytes, choice.objective, choice.workload};
   const CostTable costs(database, tuner.environment(), peak);
   try {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "db/base/error.h"
+#include "db/base/host.h"
 #include "search/driver/compare.h"
 #include "search/driver/device_peaks.h"
 #include "search/driver/device_thread.h"
@@ -29,6 +30,7 @@ Tuner::Tuner(TunerOptions options, db::Database& database, const hip::Provider& 
         if (compile.worker_executable.empty()) compile.worker_executable = options_.worker_executable;
         return compile;
       }()) {
+  if (options_.machine.empty()) options_.machine = host_name();
   if (!options_.timing) options_.timing = measure::default_timing(provider.kind());
   if (!options_.kernel_source) options_.kernel_source = templates::kernel_source;
   if (!options_.source_hash) {

@@ -26,6 +26,7 @@ struct TunerOptions {
   int trials = 32;                      ///< a shape is finished when it has so many, or its space is exhausted
   int floor_trials = 4;                 ///< every shape gets these first, whatever its weight
   std::uint64_t seed = 1;
+  std::string machine;  ///< name of this node in its trials (with the device: machine_name.h); empty: the host's name
   std::string strategy{default_strategy};         ///< one of strategy_names()
   std::optional<measure::TimingLimits> timing;    ///< nothing: what suits the device (default_timing)
   std::chrono::milliseconds run_timeout{20'000};  ///< of one configuration; half of it on a GPU

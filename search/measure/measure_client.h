@@ -64,6 +64,8 @@ class MeasureClient {
   };
   Occupation occupation() const;
 
+  /// Which of the devices that the spec shows.
+  int device() const { return options_.index; }
   /// Process id of the running worker, -1 when there is none.
   pid_t pid() const { return process_ ? process_->pid() : -1; }
   /// Processes started so far, beyond the first.

@@ -9,6 +9,7 @@
 #include "db/base/error.h"
 #include "search/driver/interrupt.h"
 #include "search/driver/model_tasks.h"
+#include "search/driver/shard.h"
 #include "search/driver/weight_formats.h"
 #include "search/layout/workload_options.h"
 #include "search/offline/offline_tuner.h"
@@ -76,8 +77,13 @@ std::vector<TuneTask> tasks_of(const po::variables_map& values, std::string_view
   const auto layouts = candidate_layouts(config, devices, choice.tp, choice.workload);
   const std::vector<std::string> names =
       values.count("op") != 0 ? split_list(values["op"].as<std::string>()) : std::vector<std::string>{};
-  const std::vector<TuneTask> tasks = model_tasks(layouts, choice.workload, data_sheet_peak(arch));
-  return filter_tasks(in_formats(tasks, read_weight_formats(values)), names);
+  std::vector<TuneTask> tasks = filter_tasks(
+      in_formats(model_tasks(layouts, choice.workload, data_sheet_peak(arch)), read_weight_formats(values)), names);
+  if (const auto shard = read_shard(values)) {
+    const std::vector<db::Problem> problems = problems_of(*shard, tasks);
+    tasks = only(std::move(tasks), problems);
+  }
+  return tasks;
 }
 
 }  // namespace
