@@ -132,9 +132,9 @@ class Database {
   std::vector<std::pair<Environment, Layout>> layouts() const;
 
   /// Adds what is not there yet, in one transaction. A trial is known when one of the same environment, problem,
-  /// configuration, source hash, outcome, time, creation and machine (when it names one) is there; a layout when environment, model, devices,
-  /// objective, degrees and creation are. Source hashes are taken only for operators that have none here: our own
-  /// templates are the truth here.
+  /// configuration, source hash, outcome, time, creation and machine (when it names one) is there; a layout when
+  /// environment, model, devices, objective, degrees and creation are. Source hashes are taken only for operators that
+  /// have none here: our own templates are the truth here.
   MergeCounts merge(const Contents& contents);
 
   /// Where trials were made, with how each machine compares to the others; see machines.h.
