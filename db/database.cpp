@@ -45,11 +45,12 @@ void check_times(const Trial& trial) {
 bool has_trial(sqlite::Connection& connection, std::int64_t environment, const Trial& trial) {
   sqlite::Statement find(
       connection,
-      "SELECT 1 FROM trials WHERE environment_id=?1 AND problem_id=?2 AND source_hash=?3 AND "
-      "configuration=?4 AND outcome=?5 AND median_us=?6 AND created_at=?7 AND (machine=?8 OR ?8='')");
+      "SELECT 1 FROM measurements WHERE environment_id=?1 AND problem_id=?2 AND source_id=?3 AND "
+      "configuration_id=?4 AND outcome=?5 AND median_us=?6 AND created_at=?7 AND (machine=?8 OR ?8='')");
   return find
-      .bind(environment, problem_id(connection, trial.problem), trial.source_hash, to_text(trial.config),
-            to_string(trial.outcome), trial.median_us, trial.created_at, trial.machine)
+      .bind(environment, find_problem(connection, trial.problem), find_source(connection, trial.source_hash),
+            find_configuration(connection, to_text(trial.config)), to_string(trial.outcome), trial.median_us,
+            trial.created_at, trial.machine)
       .step();
 }
 
@@ -144,7 +145,7 @@ void Database::visit_trials(const TrialFilter& filter, const std::function<void(
 
 std::int64_t Database::count_trials() const {
   const std::scoped_lock lock(impl_->mutex);
-  sqlite::Statement query(impl_->connection, "SELECT count(*) FROM trials");
+  sqlite::Statement query(impl_->connection, "SELECT count(*) FROM measurements");
   query.step();
   return query.integer(0);
 }
@@ -153,7 +154,7 @@ std::vector<OutcomeCount> Database::outcome_counts() const {
   const std::scoped_lock lock(impl_->mutex);
   sqlite::Statement query(
       impl_->connection,
-      fmt::format("SELECT {}, p.op, t.outcome, count(*) FROM trials t "
+      fmt::format("SELECT {}, p.op, t.outcome, count(*) FROM measurements t "
                   "JOIN environments e ON e.id = t.environment_id JOIN problems p ON p.id = t.problem_id "
                   "GROUP BY e.id, p.op, t.outcome ORDER BY e.id, p.op, t.outcome",
                   EnvironmentColumns::names));

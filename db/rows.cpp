@@ -1,6 +1,5 @@
 #include "db/rows.h"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -8,6 +7,8 @@
 #include "db/base/error.h"
 #include "db/base/time.h"
 #include "db/layout_json.h"
+#include "db/samples.h"
+#include "db/schema.h"
 
 namespace wavetune::db {
 namespace {
@@ -30,12 +31,17 @@ Resources read_resources(const sqlite::Statement& row, int first) {
   return resources;
 }
 
+template <class... Values>
+std::int64_t find_id(sqlite::Connection& connection, std::string_view select, const Values&... values) {
+  sqlite::Statement find(connection, select);
+  return find.bind(values...).step() ? find.integer(0) : 0;
+}
+
 /// Inserts unless it is there, then gives its id.
 template <class... Values>
 std::int64_t id_of(sqlite::Connection& connection, std::string_view select, std::string_view insert,
                    const Values&... values) {
-  sqlite::Statement find(connection, select);
-  if (find.bind(values...).step()) return find.integer(0);
+  if (const std::int64_t found = find_id(connection, select, values...); found != 0) return found;
   sqlite::Statement(connection, insert).bind(values...).run();
   return sqlite3_last_insert_rowid(connection.get());
 }
@@ -43,6 +49,9 @@ std::int64_t id_of(sqlite::Connection& connection, std::string_view select, std:
 constexpr std::string_view select_environment =
     "SELECT id FROM environments WHERE device=?1 AND arch=?2 AND cu_count=?3 AND driver=?4 AND compiler=?5 AND "
     "compiler_version=?6";
+constexpr std::string_view select_problem = "SELECT id FROM problems WHERE op=?1 AND dtype=?2 AND dims=?3";
+constexpr std::string_view select_configuration = "SELECT id FROM configurations WHERE hash=?1 AND text=?2";
+constexpr std::string_view select_source = "SELECT id FROM source_hashes WHERE hash=?1";
 
 }  // namespace
 
@@ -58,7 +67,11 @@ Trial TrialColumns::read(const sqlite::Statement& row, int first) {
   trial.source_hash = row.text(first + 4);
   trial.outcome = read_outcome(row.text(first + 5));
   trial.median_us = row.real(first + 6);
-  trial.samples_us = samples_from_text(row.text(first + 7));
+  if (!row.is_blob(first + 7)) {
+    fail(ErrorKind::bad_data, "trial of {} with {}: its samples cannot be read; 'wavetune db verify' says more",
+         trial.problem.key(), to_text(trial.config));
+  }
+  trial.samples_us = unpack_samples(row.bytes(first + 7));
   trial.compile_ms = row.real(first + 8);
   trial.max_error = row.real(first + 9);
   trial.resources = read_resources(row, first + 10);
@@ -97,37 +110,21 @@ Layout LayoutColumns::read(const sqlite::Statement& row, int first) {
   return layout;
 }
 
-std::string samples_to_text(const std::vector<double>& samples) {
-  std::string text = "[";
-  for (const double sample : samples) {
-    if (text.size() > 1) text += ',';
-    text += fmt::format("{}", sample);
-  }
-  return text + "]";
-}
-
-std::vector<double> samples_from_text(std::string_view text) {
-  std::vector<double> samples;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end && (*at == '[' || *at == ',')) {
-    double value = 0;
-    const auto [next, error] = std::from_chars(at + 1, end, value);
-    if (error != std::errc{}) break;
-    samples.push_back(value);
-    at = next;
-  }
-  if (at >= end || end - at > 2 || end[-1] != ']') {
-    fail(ErrorKind::bad_data, "a trial in the database has samples that are not a list of numbers: '{}'", text);
-  }
-  return samples;
-}
-
 std::int64_t find_environment(sqlite::Connection& connection, const Environment& environment) {
-  sqlite::Statement find(connection, select_environment);
-  find.bind(environment.device, environment.arch, environment.cu_count, environment.driver, environment.compiler,
-            environment.compiler_version);
-  return find.step() ? find.integer(0) : 0;
+  return find_id(connection, select_environment, environment.device, environment.arch, environment.cu_count,
+                 environment.driver, environment.compiler, environment.compiler_version);
+}
+
+std::int64_t find_problem(sqlite::Connection& connection, const Problem& problem) {
+  return find_id(connection, select_problem, problem.op, problem.dtype, to_text(problem.dims));
+}
+
+std::int64_t find_configuration(sqlite::Connection& connection, std::string_view text) {
+  return find_id(connection, select_configuration, text_hash(text), text);
+}
+
+std::int64_t find_source(sqlite::Connection& connection, std::string_view hash) {
+  return find_id(connection, select_source, hash);
 }
 
 std::int64_t environment_id(sqlite::Connection& connection, const Environment& environment) {
@@ -139,28 +136,39 @@ std::int64_t environment_id(sqlite::Connection& connection, const Environment& e
 }
 
 std::int64_t problem_id(sqlite::Connection& connection, const Problem& problem) {
-  return id_of(connection, "SELECT id FROM problems WHERE op=?1 AND dtype=?2 AND dims=?3",
-               "INSERT INTO problems (op, dtype, dims) VALUES (?1, ?2, ?3)", problem.op, problem.dtype,
-               to_text(problem.dims));
+  return id_of(connection, select_problem, "INSERT INTO problems (op, dtype, dims) VALUES (?1, ?2, ?3)", problem.op,
+               problem.dtype, to_text(problem.dims));
+}
+
+std::int64_t configuration_id(sqlite::Connection& connection, std::string_view text) {
+  return id_of(connection, select_configuration, "INSERT INTO configurations (hash, text) VALUES (?1, ?2)",
+               text_hash(text), text);
+}
+
+std::int64_t source_id(sqlite::Connection& connection, std::string_view hash) {
+  return id_of(connection, select_source, "INSERT INTO source_hashes (hash) VALUES (?1)", hash);
 }
 
 void insert_trial(sqlite::Connection& connection, const Environment& environment, const Trial& trial) {
   const std::int64_t environment_row = environment_id(connection, environment);
   const std::int64_t problem_row = problem_id(connection, trial.problem);
+  const std::int64_t configuration_row = configuration_id(connection, to_text(trial.config));
+  const std::int64_t source_row = source_id(connection, trial.source_hash);
+  const std::vector<std::byte> samples = pack_samples(trial.samples_us);
   const double max_error = std::isfinite(trial.max_error) ? trial.max_error : std::numeric_limits<double>::infinity();
   sqlite::Statement insert(
       connection,
-      "INSERT INTO trials (environment_id, problem_id, configuration, source_hash, outcome, median_us, samples_us, "
+      "INSERT INTO measurements (environment_id, problem_id, configuration_id, source_id, outcome, median_us, "
+      "samples_us, "
       "compile_ms, max_error, vgpr, agpr, sgpr, lds_bytes, scratch_bytes, spills, occupancy, clock_mhz, power_w, "
       "temperature_c, throttled, error, created_at, machine) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
       "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)");
   const Resources& resources = trial.resources;
-  insert.bind(environment_row, problem_row, to_text(trial.config), trial.source_hash, to_string(trial.outcome),
-              trial.median_us, samples_to_text(trial.samples_us), trial.compile_ms, max_error, resources.vgpr,
-              resources.agpr, resources.sgpr, resources.lds_bytes, resources.scratch_bytes, resources.spills,
-              resources.occupancy, trial.state.clock_mhz, trial.state.power_w, trial.state.temperature_c,
-              trial.state.throttled, trial.error, trial.created_at.empty() ? utc_now() : trial.created_at,
-              trial.machine);
+  insert.bind(environment_row, problem_row, configuration_row, source_row, to_string(trial.outcome), trial.median_us,
+              std::span<const std::byte>(samples), trial.compile_ms, max_error, resources.vgpr, resources.agpr,
+              resources.sgpr, resources.lds_bytes, resources.scratch_bytes, resources.spills, resources.occupancy,
+              trial.state.clock_mhz, trial.state.power_w, trial.state.temperature_c, trial.state.throttled, trial.error,
+              trial.created_at.empty() ? utc_now() : trial.created_at, trial.machine);
   insert.run();
 }
 

@@ -42,16 +42,18 @@ struct LayoutColumns {
   static Layout read(const sqlite::Statement& row, int first);
 };
 
-/// "[1.5,2]": shortest text that reads back as the same doubles.
-std::string samples_to_text(const std::vector<double>& samples);
-std::vector<double> samples_from_text(std::string_view text);
-
 /// Row id of an environment or problem, which is added when it is new. Inside a transaction.
 std::int64_t environment_id(sqlite::Connection& connection, const Environment& environment);
 std::int64_t problem_id(sqlite::Connection& connection, const Problem& problem);
+/// Same, of a configuration (by its text) and of a source hash.
+std::int64_t configuration_id(sqlite::Connection& connection, std::string_view text);
+std::int64_t source_id(sqlite::Connection& connection, std::string_view hash);
 
-/// Row id of an environment, or 0, which no row has.
+/// Row id of an environment, problem, configuration or source hash, or 0, which no row has.
 std::int64_t find_environment(sqlite::Connection& connection, const Environment& environment);
+std::int64_t find_problem(sqlite::Connection& connection, const Problem& problem);
+std::int64_t find_configuration(sqlite::Connection& connection, std::string_view text);
+std::int64_t find_source(sqlite::Connection& connection, std::string_view hash);
 
 /// Inside a transaction. An empty created_at becomes now.
 void insert_trial(sqlite::Connection& connection, const Environment& environment, const Trial& trial);

@@ -1,8 +1,12 @@
 #include "db/schema.h"
 
+#include <xxhash.h>
+
 #include <string>
 
 #include "db/base/error.h"
+#include "db/samples.h"
+#include "db/schema_version_7.h"
 #include "db/sqlite/statement.h"
 #include "db/sqlite/transaction.h"
 
@@ -176,7 +180,7 @@ JOIN trials t ON t.id = (SELECT b.id FROM trials b
                          ORDER BY b.median_us, b.id LIMIT 1);
 )sql";
 
-// What other implementations publish, what a person decided about a configuration, and where a trial was made.
+// What other implementations publish, and where a trial was made.
 constexpr std::string_view version_6 = R"sql(
 -- Rows of other stacks' tuned tables. They are never candidates: winners come from trials alone.
 CREATE TABLE published_times (
@@ -194,18 +198,6 @@ CREATE TABLE published_times (
   UNIQUE (implementation, header, line)
 );
 CREATE INDEX published_times_by_problem ON published_times (arch, cu_count, problem_id, us);
-
--- The newest row of a configuration counts; the older ones are kept with their reasons.
-CREATE TABLE verdicts (
-  id             INTEGER PRIMARY KEY,
-  environment_id INTEGER NOT NULL REFERENCES environments (id),
-  problem_id     INTEGER NOT NULL REFERENCES problems (id),
-  configuration  TEXT NOT NULL,
-  verdict        TEXT NOT NULL,    -- pin: wins, whatever is faster; ban: never wins; none: takes either back
-  reason         TEXT NOT NULL,
-  created_at     TEXT NOT NULL,
-  UNIQUE (environment_id, problem_id, configuration, created_at, verdict, reason)
-);
 
 ALTER TABLE trials ADD COLUMN machine TEXT NOT NULL DEFAULT ''; -- where it was made; empty: not recorded
 
@@ -233,7 +225,34 @@ JOIN trials t ON t.id = (SELECT b.id FROM trials b
                          ORDER BY b.median_us, b.created_at, b.configuration, b.id LIMIT 1);
 )sql";
 
-constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4, version_5, version_6};
+constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4,
+                                               version_5, version_6, version_7};
+
+std::string_view text_of(sqlite3_value* value) {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  return bytes == nullptr ? std::string_view()
+                          : std::string_view(bytes, static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
+/// Functions that the steps call. Samples that cannot be read stay the text that they are: 'db verify' names them.
+void add_functions(sqlite::Connection& connection) {
+  const auto hash = [](sqlite3_context* context, int, sqlite3_value** values) {
+    sqlite3_result_int64(context, text_hash(text_of(values[0])));
+  };
+  const auto pack = [](sqlite3_context* context, int, sqlite3_value** values) {
+    try {
+      const auto bytes = pack_samples(samples_from_text(text_of(values[0])));
+      sqlite3_result_blob64(context, bytes.empty() ? static_cast<const void*>("") : bytes.data(), bytes.size(),
+                            SQLITE_TRANSIENT);
+    } catch (const Error&) {
+      sqlite3_result_value(context, values[0]);
+    }
+  };
+  constexpr int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+  sqlite3* const handle = connection.get();
+  sqlite3_create_function_v2(handle, "text_hash", 1, flags, nullptr, hash, nullptr, nullptr, nullptr);
+  sqlite3_create_function_v2(handle, "packed_samples", 1, flags, nullptr, pack, nullptr, nullptr, nullptr);
+}
 
 [[noreturn]] void fail_newer(const sqlite::Connection& connection, int found, int known) {
   fail(ErrorKind::incompatible,
@@ -243,6 +262,10 @@ constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, 
 }
 
 }  // namespace
+
+std::int64_t text_hash(std::string_view text) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(XXH3_64bits(text.data(), text.size())));
+}
 
 std::span<const std::string_view> migration_steps() { return steps_in_order; }
 
@@ -271,6 +294,7 @@ void migrate(sqlite::Connection& connection, std::span<const std::string_view> s
   // Read again under the lock: another process may have migrated meanwhile.
   const int version = read_schema_version(connection);
   if (version > last) fail_newer(connection, version, last);
+  add_functions(connection);
   for (int step = version; step < last; ++step) connection.execute(std::string(steps[static_cast<size_t>(step)]));
   connection.execute(fmt::format("PRAGMA application_id={}", application_id));
   connection.execute(fmt::format("PRAGMA user_version={}", last));

@@ -1,6 +1,7 @@
 // The database's tables, as a list of steps from one version to the next (PRAGMA user_version).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace wavetune::db {
 
 /// PRAGMA application_id of a tuning database: "wvtn" in ASCII. Tells it from any other SQLite file.
 inline constexpr int application_id = 0x7776746E;
+
+/// What column configurations.hash has for a text: 32 bits of its XXH3, signed.
+std::int64_t text_hash(std::string_view text);
 
 /// Steps[i] leads from version i to version i + 1. Released steps are never edited: old files have run them.
 std::span<const std::string_view> migration_steps();

@@ -68,7 +68,7 @@ bool put_winner_code(sqlite::Connection& connection, const Environment& environm
   }
   sqlite::Statement(connection,
                     "DELETE FROM trial_code WHERE trial_id IN "
-                    "(SELECT id FROM trials WHERE environment_id = ?1 AND problem_id = ?2)")
+                    "(SELECT id FROM measurements WHERE environment_id = ?1 AND problem_id = ?2)")
       .bind(environment_row, problem_row)
       .run();
   sqlite::Statement(connection, "INSERT INTO trial_code (trial_id, code_hash, request_key) VALUES (?1, ?2, ?3)")

@@ -1,5 +1,6 @@
 #include "db/sqlite/connection.h"
 
+#include <new>
 #include <utility>
 
 #include "db/base/error.h"
@@ -97,6 +98,25 @@ void Connection::execute(const std::string& sql) {
 std::string Connection::scalar(std::string_view sql) {
   Statement statement(*this, sql);
   return statement.step() ? statement.text(0) : std::string();
+}
+
+Connection::Prepared Connection::take_prepared(std::string_view sql) {
+  const auto found = idle_.find(sql);
+  if (found == idle_.end()) return nullptr;
+  Prepared prepared = std::move(found->second);
+  idle_.erase(found);
+  return prepared;
+}
+
+void Connection::keep_prepared(std::string sql, Prepared prepared) noexcept {
+  // More texts than the program has would mean that somebody writes values into them.
+  constexpr std::size_t most_idle = 64;
+  if (idle_.size() >= most_idle) return;
+  try {
+    idle_.try_emplace(std::move(sql), std::move(prepared));
+  } catch (const std::bad_alloc&) {
+    // It is prepared again.
+  }
 }
 
 void Connection::fail_with(int code) const {

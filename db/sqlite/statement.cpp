@@ -1,14 +1,24 @@
 #include "db/sqlite/statement.h"
 
 #include <cstring>
+#include <utility>
 
 namespace wavetune::db::sqlite {
 
-Statement::Statement(Connection& connection, std::string_view sql) : connection_(connection) {
+Statement::Statement(Connection& connection, std::string_view sql)
+    : connection_(connection), sql_(sql), handle_(connection.take_prepared(sql)) {
+  if (handle_) return;
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
   handle_.reset(raw);
   check(code);
+}
+
+Statement::~Statement() {
+  // The code is that of the last step, which has been reported.
+  sqlite3_reset(handle_.get());
+  sqlite3_clear_bindings(handle_.get());
+  connection_.keep_prepared(std::move(sql_), std::move(handle_));
 }
 
 bool Statement::step() {

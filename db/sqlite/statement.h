@@ -6,7 +6,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +18,11 @@ namespace wavetune::db::sqlite {
 /// Must not outlive its connection. Every method throws the connection's Error on failure.
 class Statement {
  public:
+  /// Takes the one that was prepared before, when one of this text is idle.
   Statement(Connection& connection, std::string_view sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
 
   /// Binds the values to ?1, ?2, ... in order.
   template <class... Values>
@@ -44,6 +47,7 @@ class Statement {
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
   std::string text(int column) const;
+  bool is_blob(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_BLOB; }
   std::optional<int> optional_integer(int column) const;
   /// A blob; valid until the next step().
   std::span<const std::byte> bytes(int column) const;
@@ -52,10 +56,6 @@ class Statement {
   std::weak_ordering compare(int column, const Statement& other, int other_column) const;
 
  private:
-  struct Finalizer {
-    void operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
-  };
-
   void bind_one(int index, std::int64_t value);
   void bind_one(int index, int value) { bind_one(index, static_cast<std::int64_t>(value)); }
   void bind_one(int index, double value);
@@ -66,7 +66,8 @@ class Statement {
   void check(int code) const;
 
   Connection& connection_;
-  std::unique_ptr<sqlite3_stmt, Finalizer> handle_;
+  std::string sql_;
+  Connection::Prepared handle_;
 };
 
 }  // namespace wavetune::db::sqlite

@@ -7,7 +7,7 @@
 #include <limits>
 #include <thread>
 
-#include "db/rows.h"
+#include "db/samples.h"
 #include "db/sqlite/statement.h"
 #include "fixtures.h"
 
@@ -250,18 +250,26 @@ TEST_F(DatabaseTest, LookupsUseTheIndexes) {
       "SELECT * FROM winners WHERE environment_id = 1 AND op = 'gemm'", "SELECT * FROM winners",
       "SELECT t.id FROM trials t JOIN problems p ON p.id = t.problem_id WHERE t.environment_id = 1 AND "
       "p.op = 'gemm' AND p.dtype = 'f32' AND p.dims = '' AND t.source_hash = 'a' ORDER BY t.id",
-      "SELECT 1 FROM trials WHERE environment_id=1 AND problem_id=1 AND source_hash='a' AND configuration=''"};
+      "SELECT 1 FROM measurements WHERE environment_id=1 AND problem_id=1 AND source_id=1 AND configuration_id=1"};
   for (const char* query : queries) {
     sqlite::Statement plan(connection, std::string("EXPLAIN QUERY PLAN ") + query);
     while (plan.step()) {
-      EXPECT_THAT(plan.text(3), testing::Not(testing::MatchesRegex("SCAN (t|b|trials).*"))) << query;
+      EXPECT_THAT(plan.text(3),
+                  testing::Not(testing::MatchesRegex("SCAN (t|b|n|m|c|v|trials|measurements|verdicts).*")))
+          << query;
     }
   }
 }
 
-TEST(Samples, TextRoundTrip) {
+TEST(Samples, RoundTrip) {
   const std::vector<std::vector<double>> cases = {{}, {1}, {0.1, 1e-300, 123456789.125, 0.30000000000000004}};
-  for (const auto& samples : cases) EXPECT_EQ(samples_from_text(samples_to_text(samples)), samples);
+  for (const auto& samples : cases) EXPECT_EQ(unpack_samples(pack_samples(samples)), samples);
+  EXPECT_EQ(error_of([] { unpack_samples(std::vector<std::byte>(9)); }).kind(), ErrorKind::bad_data);
+}
+
+TEST(Samples, TextOfEarlierVersions) {
+  EXPECT_EQ(samples_from_text("[]"), std::vector<double>());
+  EXPECT_EQ(samples_from_text("[0.1,1e-300,30000000000]"), (std::vector<double>{0.1, 1e-300, 3e10}));
   for (const char* text : {"", "[", "1,2", "[1,2", "[1,x]", "null"}) {
     EXPECT_EQ(error_of([&] { samples_from_text(text); }).kind(), ErrorKind::bad_data) << text;
   }
