@@ -12,6 +12,7 @@
 #include "db/schema.h"
 #include "db/sqlite/journal.h"
 #include "db/sqlite/transaction.h"
+#include "db/verdict.h"
 
 namespace wavetune::db {
 namespace {
@@ -192,6 +193,33 @@ std::vector<Trial> Database::trials_of(const Environment& environment, const Pro
   return found;
 }
 
+std::int64_t Database::count_tried(const Environment& environment, const Problem& problem,
+                                   std::string_view source_hash) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Connection& connection = impl_->connection;
+  sqlite::Statement query(connection,
+                          "SELECT count(DISTINCT configuration_id) FROM measurements WHERE environment_id = ?1 AND "
+                          "problem_id = ?2 AND source_id = ?3");
+  query.bind(find_environment(connection, environment), find_problem(connection, problem),
+             find_source(connection, source_hash));
+  query.step();
+  return query.integer(0);
+}
+
+std::vector<std::string> Database::trial_times(const Environment& environment, const Problem& problem,
+                                               std::string_view source_hash) const {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Connection& connection = impl_->connection;
+  sqlite::Statement query(
+      connection,
+      "SELECT created_at FROM measurements WHERE environment_id = ?1 AND problem_id = ?2 AND source_id = ?3");
+  query.bind(find_environment(connection, environment), find_problem(connection, problem),
+             find_source(connection, source_hash));
+  std::vector<std::string> times;
+  while (query.step()) times.push_back(query.text(0));
+  return times;
+}
+
 void Database::put_offline_trial(const Environment& environment, const OfflineTrial& trial) {
   const std::scoped_lock lock(impl_->mutex);
   sqlite::Transaction transaction(impl_->connection);
@@ -286,6 +314,23 @@ std::vector<Environment> Database::environments() const {
   std::vector<Environment> found;
   while (query.step()) found.push_back(EnvironmentColumns::read(query, 0));
   return found;
+}
+
+void Database::add_verdict(const Verdict& verdict) {
+  const std::scoped_lock lock(impl_->mutex);
+  sqlite::Transaction transaction(impl_->connection);
+  insert_verdict(impl_->connection, verdict);
+  transaction.commit();
+}
+
+std::vector<StoredVerdict> Database::verdicts() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_verdicts(impl_->connection);
+}
+
+std::vector<Config> Database::banned(const Environment& environment, const Problem& problem) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return banned_configurations(impl_->connection, environment, problem);
 }
 
 bool Database::put_winner_code(const Environment& environment, const Problem& problem, const WinnerCode& winner) {

@@ -16,6 +16,7 @@
 #include "db/offline_trial.h"
 #include "db/published_time.h"
 #include "db/trial.h"
+#include "db/verdict.h"
 #include "db/winner_code.h"
 
 namespace wavetune::db {
@@ -88,6 +89,12 @@ class Database {
   std::vector<Trial> trials_of(const Environment& environment, const Problem& problem,
                                std::string_view source_hash) const;
 
+  /// How many configurations trials_of would give.
+  std::int64_t count_tried(const Environment& environment, const Problem& problem, std::string_view source_hash) const;
+  /// When the trials of `problem` were made, superseded ones too; in no order.
+  std::vector<std::string> trial_times(const Environment& environment, const Problem& problem,
+                                       std::string_view source_hash) const;
+
   /// Configurations compiled without a device; see offline_trial.h. `environment` is that of the compiler.
   void put_offline_trial(const Environment& environment, const OfflineTrial& trial);
   /// All of an environment, of every problem and source hash.
@@ -105,12 +112,18 @@ class Database {
   /// All operators with a current source hash.
   std::vector<std::pair<std::string, std::string>> sources() const;
 
-  /// Fastest ok trial of exactly this problem, made in `environment` with the op's current sources.
+  /// Of exactly this problem, in `environment`, with the op's current sources: the configuration pinned last, else the
+  /// fastest ok trial whose configuration is not banned.
   std::optional<Winner> winner(const Environment& environment, const Problem& problem) const;
   /// All winners of an environment, of one op when given.
   std::vector<Winner> winners(const Environment& environment, std::string_view op = {}) const;
   std::vector<StoredWinner> all_winners() const;
   std::vector<Environment> environments() const;
+
+  /// A person's decisions; see verdict.h.
+  void add_verdict(const Verdict& verdict);
+  std::vector<StoredVerdict> verdicts() const;
+  std::vector<Config> banned(const Environment& environment, const Problem& problem) const;
 
   /// Code objects of winners; see winner_code.h.
   bool put_winner_code(const Environment& environment, const Problem& problem, const WinnerCode& winner);

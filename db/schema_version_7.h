@@ -123,7 +123,7 @@ JOIN source_hashes h ON h.hash = s.current_hash
 JOIN measurements t ON t.id = coalesce(
   (SELECT b.id
    FROM verdicts_in_force v
-   JOIN measurements b ON b.environment_id = v.environment_id AND b.problem_id = v.problem_id AND b.source_id = h.id
+   CROSS JOIN measurements b ON b.environment_id = v.environment_id AND b.problem_id = v.problem_id AND b.source_id = h.id
                       AND b.configuration_id = v.configuration_id AND b.outcome = 'ok'
    WHERE v.environment_id = e.id AND v.problem_id = p.id AND v.verdict = 'pin'
      AND NOT EXISTS (SELECT 1 FROM measurements n

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "db/base/error.h"
+#include "db/sqlite/checked_pages.h"
 #include "db/sqlite/statement.h"
 
 namespace wavetune::db::sqlite {
@@ -70,10 +71,12 @@ Connection::Connection(std::filesystem::path path, Access access) : path_(std::m
 
 int Connection::open(const std::string& name, int flags) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(name.c_str(), &raw, flags | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(name.c_str(), &raw, flags | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX, checked_pages_vfs());
   handle_.reset(raw);
   if (code != SQLITE_OK) return code;
   sqlite3_busy_timeout(raw, busy_timeout_ms);
+  if ((flags & SQLITE_OPEN_READWRITE) != 0) reserve_checksums(raw);
   // SQLite opens lazily; reading the version reads the first page, where a file of another kind or a truncated one
   // shows.
   return sqlite3_exec(raw, "PRAGMA schema_version", nullptr, nullptr, nullptr);
@@ -122,6 +125,12 @@ void Connection::keep_prepared(std::string sql, Prepared prepared) noexcept {
 void Connection::fail_with(int code) const {
   const std::string file = path_.string();
   const std::string reason = handle_ ? sqlite3_errmsg(get()) : sqlite3_errstr(code);
+  if (code == SQLITE_IOERR_DATA) {
+    fail(ErrorKind::bad_data,
+         "database {}: damaged (a page does not fit its checksum: a fault of the disk, or another program wrote it); "
+         "restore a copy or an export; 'wavetune db verify' says more",
+         file);
+  }
   switch (code & 0xff) {
     case SQLITE_NOTADB:
       fail(ErrorKind::bad_data, "database {}: not a SQLite file; check the path", file);

@@ -70,10 +70,27 @@ std::vector<db::Trial> newest_trials(const TuneContext& context, const TuneTask&
   return context.database.trials_of(context.environment, task.problem, context.options.source_hash(*task.op));
 }
 
+/// Without the banned ones, which cannot win.
+std::vector<db::Trial> candidates(const TuneContext& context, const TuneTask& task) {
+  std::vector<db::Trial> trials = newest_trials(context, task);
+  const std::vector<db::Config> banned = context.database.banned(context.environment, task.problem);
+  std::erase_if(trials, [&](const db::Trial& trial) {
+    return std::find(banned.begin(), banned.end(), trial.config) != banned.end();
+  });
+  return trials;
+}
+
 void keep_best(ShapeState& state, const db::Trial& trial) {
   if (trial.outcome != db::Outcome::ok || (state.best_us > 0 && trial.median_us >= state.best_us)) return;
   state.best_us = trial.median_us;
   state.best = trial.config;
+}
+
+/// What the database says: a person may have pinned or banned a configuration.
+void take_winner(const TuneContext& context, const TuneTask& task, ShapeState& state) {
+  const std::optional<db::Winner> winner = context.database.winner(context.environment, task.problem);
+  state.best_us = winner ? winner->median_us : 0;
+  state.best = winner ? winner->config : db::Config();
 }
 
 /// The ends of one pipeline: the strategy proposes, the database keeps, the strategy learns.
@@ -151,19 +168,19 @@ measure::MeasureClientOptions client_options(const TuneContext& context, int dev
 }
 
 ShapeState shape_state(const TuneContext& context, const TuneTask& task) {
+  // Asked of every shape before the first is tuned, so the trials themselves are not read.
   ShapeState state;
-  std::vector<std::string> tried;
-  for (const db::Trial& trial : newest_trials(context, task)) {
-    keep_best(state, trial);
-    tried.push_back(db::to_text(trial.config));
-  }
-  state.trials = static_cast<int>(tried.size());
+  take_winner(context, task, state);
+  state.trials = static_cast<int>(
+      context.database.count_tried(context.environment, task.problem, context.options.source_hash(*task.op)));
   state.finished = state.trials >= context.options.trials;
-  if (state.finished || tried.empty()) return state;
+  if (state.finished || state.trials == 0) return state;
   // Also finished when every configuration of a small space was tried.
-  std::sort(tried.begin(), tried.end());
   const templates::Space space = task.op->space(task.problem, context.limits());
   if (space.product_size() > 100'000) return state;
+  std::vector<std::string> tried;
+  for (const db::Trial& trial : newest_trials(context, task)) tried.push_back(db::to_text(trial.config));
+  std::sort(tried.begin(), tried.end());
   const std::vector<db::Config> all = space.enumerate();
   state.finished = all.size() <= tried.size() && std::all_of(all.begin(), all.end(), [&](const db::Config& config) {
                      return std::binary_search(tried.begin(), tried.end(), db::to_text(config));
@@ -196,11 +213,11 @@ ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure:
   const PipelineReport report = run_pipeline(
       maker, device, options,
       {[&] { return run.propose(); }, [&](const db::Trial& trial, double cost_s) { run.told(trial, cost_s); }});
-  if (state.new_trials > 0 && decide_finalists(context, task, client, device, slice, newest_trials(context, task))) {
+  if (state.new_trials > 0) {
     // The comparison overrules what each of them took alone.
-    state.best_us = 0;
-    for (const db::Trial& trial : newest_trials(context, task)) keep_best(state, trial);
+    decide_finalists(context, task, client, device, slice, candidates(context, task));
   }
+  take_winner(context, task, state);
   state.finished = report.exhausted || state.trials >= cap;
   return state;
 }

@@ -22,13 +22,12 @@ std::vector<SummaryRow> summary_rows(const TuneContext& context, const std::vect
     for (const db::Trial& trial :
          context.database.trials_of(context.environment, task->problem, context.options.source_hash(*task->op))) {
       ++row.trials;
-      if (trial.outcome != db::Outcome::ok) continue;
-      if (trial.config == usual) row.default_us = trial.median_us;
-      if (row.best_us > 0 && trial.median_us >= row.best_us) continue;
-      row.best_us = trial.median_us;
-      row.config = db::to_text(trial.config);
+      if (trial.outcome == db::Outcome::ok && trial.config == usual) row.default_us = trial.median_us;
     }
-    if (!(row.best_us > 0)) continue;
+    const auto winner = context.database.winner(context.environment, task->problem);
+    if (!winner) continue;
+    row.best_us = winner->median_us;
+    row.config = db::to_text(winner->config);
     row.op = task->problem.op + "/" + task->problem.dtype;
     row.shape = db::to_text(task->problem.dims);
     row.roofline_us = roofline_us(task->op->cost(task->problem), context.peak, task->problem.dtype);

@@ -1,6 +1,7 @@
 #include "search/driver/tuner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -115,21 +116,19 @@ void Tuner::compare(const std::vector<Comparison>& shapes, Reporter& reporter,
 TuneReport Tuner::run(std::vector<TuneTask> tasks, Reporter& reporter) {
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const TuneTask& a, const TuneTask& b) { return a.weight > b.weight; });
-  std::map<std::string, std::string> keys;  // of the tasks, with the source hash whose trials count
   std::vector<const templates::Operator*> ops;
-  for (const TuneTask& task : tasks) {
-    keys.emplace(task.problem.key(), options_.source_hash(*task.op));
-    ops.push_back(task.op);
-  }
+  for (const TuneTask& task : tasks) ops.push_back(task.op);
   set_current_sources(ops);
   std::vector<std::string> created;
   if (options_.budget_s != Budget::unlimited) {
-    db::TrialFilter filter;
-    filter.environment = environment_;
-    database_.visit_trials(filter, [&](const db::StoredTrial& stored) {
-      const auto task = keys.find(stored.trial.problem.key());
-      if (task != keys.end() && task->second == stored.trial.source_hash) created.push_back(stored.trial.created_at);
-    });
+    std::set<std::string> seen;
+    for (const TuneTask& task : tasks) {
+      if (!seen.insert(task.problem.key()).second) continue;
+      std::vector<std::string> times =
+          database_.trial_times(environment_, task.problem, options_.source_hash(*task.op));
+      created.insert(created.end(), std::make_move_iterator(times.begin()), std::make_move_iterator(times.end()));
+    }
+    std::sort(created.begin(), created.end());
   }
   prepare_checks();
   const TuneContext context{options_, database_, provider_, environment_, compiler_, peak(), reporter};
