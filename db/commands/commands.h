@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "db/health/build_knowledge.h"
 #include "db/transfer/t4_export.h"
 
 namespace wavetune {
@@ -20,7 +21,9 @@ int export_command(const std::vector<std::string>& args, const T1Meaning& t1_mea
 int import_command(const std::vector<std::string>& args);
 /// wavetune merge FILE... -o FILE
 int merge_command(const std::vector<std::string>& args);
-/// wavetune db show|machines|upgrade --db FILE [--op OP] [--json]
+/// wavetune db show|machines|verify|gc|pin|ban|unpin|unban|verdicts|upgrade --db FILE [...]
 int db_command(const std::vector<std::string>& args);
+/// With what the program knows of the operators; without, verify and gc take the database's word for it.
+int db_command(const std::vector<std::string>& args, const db::BuildKnowledge& known);
 
 }  // namespace wavetune

@@ -19,11 +19,28 @@ struct Field {
 };
 constexpr Field page_size_field = {16, 2}, room_field = {20, 1};
 constexpr Field loose_fields[] = {{18, 2}, room_field, {24, 4}, {60, 4}, {92, 8}};
-constexpr int most_page_size = 65536;
+constexpr int smallest_page_size = 512, most_page_size = 65536;
 
 // A page that another process is writing just now is read again.
 constexpr int most_reads = 4;
 constexpr std::chrono::milliseconds between_reads{5};
+
+class PagedFile {
+ public:
+  explicit PagedFile(const std::filesystem::path& path) : file_(path, std::ios::binary) {
+    if (!file_) fail(ErrorKind::io, "database {}: cannot be read: {}", path.string(), std::strerror(errno));
+  }
+  /// False when the file ends before.
+  bool read(std::span<std::byte> into, std::streamoff offset) {
+    file_.clear();
+    file_.seekg(offset);
+    file_.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
+    return file_.gcount() == static_cast<std::streamsize>(into.size());
+  }
+
+ private:
+  std::ifstream file_;
+};
 
 std::span<const std::byte> room_of(std::span<const std::byte> page) { return page.last(checksum_bytes); }
 
@@ -60,34 +77,29 @@ PageState state_of_page(std::span<const std::byte> page, std::uint32_t number) {
   return std::equal(stored.begin(), stored.end(), right.begin()) ? PageState::intact : PageState::damaged;
 }
 
-PageReport check_pages(const std::filesystem::path& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
+PageFormat read_format(const std::filesystem::path& path) {
+  PagedFile file(path);
   std::array<std::byte, header_bytes> header{};
+  return file.read(header, 0) ? format_of(header) : PageFormat();
+}
+
+PageReport check_pages(const std::filesystem::path& path) {
+  const PageFormat format = read_format(path);
   PageReport report;
-  const auto read_at = [&file](std::span<std::byte> into, std::streamoff offset) {
-    file.clear();
-    file.seekg(offset);
-    file.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
-    return file.gcount() == static_cast<std::streamsize>(into.size());
-  };
-  if (!file) fail(ErrorKind::io, "database {}: cannot be read: {}", path.string(), std::strerror(errno));
-  if (!read_at(header, 0)) return report;
-  const PageFormat format = format_of(header);
   report.checksums = format.checksums;
-  if (format.page_size < 512) return report;
+  if (format.page_size < smallest_page_size) return report;
+  PagedFile file(path);
   std::vector<std::byte> page(static_cast<std::size_t>(format.page_size));
-  for (std::uint32_t number = 1; read_at(page, std::streamoff(number - 1) * format.page_size); ++number) {
+  for (std::uint32_t number = 1; file.read(page, std::streamoff(number - 1) * format.page_size); ++number) {
     ++report.pages;
     if (!format.checksums) continue;
-    int reads = 1;
-    while (state_of_page(page, number) == PageState::damaged) {
-      if (reads++ == most_reads) {
+    for (int reads = 1; state_of_page(page, number) == PageState::damaged; ++reads) {
+      if (reads == most_reads) {
         report.damaged.push_back(number);
         break;
       }
       std::this_thread::sleep_for(between_reads);
-      read_at(page, std::streamoff(number - 1) * format.page_size);
+      file.read(page, std::streamoff(number - 1) * format.page_size);
     }
   }
   return report;

@@ -41,6 +41,8 @@ struct PageReport {
   bool checksums = false;
   std::vector<std::uint32_t> damaged;  ///< numbers, counted from 1
 };
+/// What the header of a file says; zeros when it is too short to have one. Throws Error io.
+PageFormat read_format(const std::filesystem::path& path);
 /// Reads the file page by page; what the write-ahead log has to add is not seen. Others may write it meanwhile. Throws
 /// Error io.
 PageReport check_pages(const std::filesystem::path& path);

@@ -16,6 +16,7 @@
 #include "runtime/jit/compile_service.h"
 #include "runtime/server/serve_command.h"
 #include "search/bundle/bundle_command.h"
+#include "search/cli/build_knowledge.h"
 #include "search/cli/version.h"
 #include "search/coverage/coverage_command.h"
 #include "search/driver/tune_command.h"
@@ -50,9 +51,9 @@ const std::vector<Command>& commands() {
        }},
       {"import", "read exported JSON and AITER's tuned tables into a database", import_command},
       {"merge", "bring the databases of several nodes together", merge_command},
-      {"db", "look into a database: 'db show'; what serving would find in it: 'db coverage'",
+      {"db", "look into a database, check and clean it, pin or ban configurations, say what serving would find",
        [](const Arguments& words) {
-         if (words.empty() || words[0] != "coverage") return db_command(words);
+         if (words.empty() || words[0] != "coverage") return db_command(words, build_knowledge());
          return coverage_command(Arguments(words.begin() + 1, words.end()));
        }},
       {"inspect", "print what the machine code of a configuration says: resources, occupancy, inner loop",

@@ -13,11 +13,14 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "db/database.h"
+#include "search/driver/budget.h"
 #include "search/space/search_space.h"
 #include "templates/registry.h"
 
@@ -148,11 +151,26 @@ void measure(const std::filesystem::path& file) {
   const auto trials_start = Clock::now();
   const std::size_t of_one = database.trials_of(environment(), winners.front().problem, source).size();
   row(fmt::format("trials of one problem ({}), ms", of_one), fmt::format("{:.2f}", seconds_since(trials_start) * 1e3));
+  // What 'tune' asks before its first trial: of each shape what was tried and what wins, and what a budget was spent
+  // on.
   const auto state_start = Clock::now();
-  std::size_t all = 0;
-  for (const db::Winner& winner : winners) all += database.trials_of(environment(), winner.problem, source).size();
-  row(fmt::format("trials of all problems, one by one ({}), s", all),
+  std::int64_t tried = 0;
+  for (const db::Winner& winner : winners) {
+    tried += database.count_tried(environment(), winner.problem, source);
+    database.winner(environment(), winner.problem);
+  }
+  row(fmt::format("start of tune: states of shapes ({} tried), s", tried),
       fmt::format("{:.2f}", seconds_since(state_start)));
+  const auto times_start = Clock::now();
+  std::vector<std::string> times;
+  for (const db::Winner& winner : winners) {
+    for (std::string& time : database.trial_times(environment(), winner.problem, source))
+      times.push_back(std::move(time));
+  }
+  std::sort(times.begin(), times.end());
+  const double spent = search::spent_seconds(times);
+  row(fmt::format("start of tune: budget spent ({:.0f} s), s", spent),
+      fmt::format("{:.2f}", seconds_since(times_start)));
   const auto count_start = Clock::now();
   const std::int64_t trials = database.count_trials();
   row(fmt::format("count of trials ({}), ms", trials), fmt::format("{:.2f}", seconds_since(count_start) * 1e3));
