@@ -295,7 +295,15 @@ void migrate(sqlite::Connection& connection, std::span<const std::string_view> s
   const int version = read_schema_version(connection);
   if (version > last) fail_newer(connection, version, last);
   add_functions(connection);
-  for (int step = version; step < last; ++step) connection.execute(std::string(steps[static_cast<size_t>(step)]));
+  try {
+    for (int step = version; step < last; ++step) connection.execute(std::string(steps[static_cast<size_t>(step)]));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::internal) throw;
+    fail(ErrorKind::bad_data,
+         "database {}: says that it has schema version {}, but is not like that, and stays as it is ({}); restore a "
+         "copy or an export",
+         connection.path().string(), version, error.what());
+  }
   connection.execute(fmt::format("PRAGMA application_id={}", application_id));
   connection.execute(fmt::format("PRAGMA user_version={}", last));
   transaction.commit();

@@ -98,9 +98,9 @@ CREATE TABLE verdicts (
   configuration_id INTEGER NOT NULL REFERENCES configurations (id),
   verdict          TEXT NOT NULL, -- pin: wins, whatever is faster; ban: never wins; none: takes either back
   reason           TEXT NOT NULL,
-  created_at       TEXT NOT NULL,
-  UNIQUE (environment_id, problem_id, configuration_id, created_at, verdict, reason)
+  created_at       TEXT NOT NULL
 );
+CREATE INDEX verdicts_by_configuration ON verdicts (environment_id, problem_id, configuration_id, created_at);
 CREATE VIEW verdicts_in_force AS
 SELECT v.id, v.environment_id, v.problem_id, v.configuration_id, v.verdict, v.reason, v.created_at
 FROM verdicts v

@@ -1,6 +1,8 @@
 #include "db/verdict.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "db/base/error.h"
 #include "db/base/time.h"
@@ -64,6 +66,14 @@ std::string newest_of_problem(sqlite::Connection& connection, const Subject& sub
   return query.text(0);
 }
 
+/// Later than every verdict on the problem, so that their times tell their order in another database, too. Where the
+/// clock has gone back, the time of the newest: there the order of the rows decides.
+std::string time_of_next(sqlite::Connection& connection, const Subject& subject) {
+  const std::string newest = newest_of_problem(connection, subject);
+  if (utc_now() == newest) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return std::max(utc_now(), newest);
+}
+
 Effect effect_of(VerdictKind kind, bool newest, bool can_win, bool wins) {
   if (kind == VerdictKind::none) return Effect::taken_back;
   if (!newest) return Effect::overruled;
@@ -120,8 +130,7 @@ void insert_verdict(sqlite::Connection& connection, const Verdict& verdict) {
       fail(ErrorKind::usage, "{}: it cannot win: {}", what, *reason);
     }
   }
-  const std::string now =
-      verdict.created_at.empty() ? std::max(utc_now(), newest_of_problem(connection, subject)) : verdict.created_at;
+  const std::string now = verdict.created_at.empty() ? time_of_next(connection, subject) : verdict.created_at;
   sqlite::Statement(connection,
                     "INSERT INTO verdicts (environment_id, problem_id, configuration_id, verdict, reason, created_at) "
                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")

@@ -1,5 +1,7 @@
 #include "db/sqlite/connection.h"
 
+#include <unistd.h>
+
 #include <new>
 #include <utility>
 
@@ -65,6 +67,12 @@ Connection::Connection(std::filesystem::path path, Access access) : path_(std::m
   if (code != SQLITE_OK) fail_with(code);
   check_whole_pages();
   if (access != Access::read_only && sqlite3_db_readonly(get(), "main") == 1) {
+    if (::access(path_.c_str(), W_OK) == 0) {
+      fail(
+          ErrorKind::bad_data,
+          "database {}: damaged (its header names a format that this SQLite cannot write); restore a copy or an export",
+          path_.string());
+    }
     fail(ErrorKind::io, "database {}: the file is read-only; change its permissions or work on a copy", path_.string());
   }
 }
@@ -127,6 +135,13 @@ void Connection::keep_prepared(std::string sql, Prepared prepared) noexcept {
 void Connection::fail_with(int code) const {
   const std::string file = path_.string();
   const std::string reason = handle_ ? sqlite3_errmsg(get()) : sqlite3_errstr(code);
+  // A limit on file sizes and a quota end here, too; which it was SQLite does not keep.
+  if (code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE || code == SQLITE_IOERR_FSYNC) {
+    fail(ErrorKind::io,
+         "database {}: cannot be written ({}): the disk, a quota or a limit is full, or the disk fails; make room and "
+         "run again",
+         file, reason);
+  }
   if (code == SQLITE_IOERR_DATA) {
     fail(ErrorKind::bad_data,
          "database {}: damaged (a page does not fit its checksum: a fault of the disk, or another program wrote it); "

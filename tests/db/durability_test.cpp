@@ -33,14 +33,14 @@ TEST(Durability, KilledWriterLosesNoFinishedTrial) {
   const auto path = folder / "tune.db";
   std::mt19937 random(42);
   std::set<std::int64_t> reported;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 100; ++round) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     const pid_t writer = ::fork();
-    if (writer == 0) write_for_ever(path, round * 1'000'000 + 1, ends[1]);
+    if (writer == 0) write_for_ever(path, round * 100'000 + 1, ends[1]);
     ::close(ends[1]);
     // In the first milliseconds it is opening or creating the file: that must be survived, too.
-    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(0, 60'000)(random)));
+    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(0, 40'000)(random)));
     ::kill(writer, SIGKILL);
     int status = 0;
     ::waitpid(writer, &status, 0);

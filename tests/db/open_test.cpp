@@ -8,6 +8,8 @@
 
 #include "db/base/file.h"
 #include "db/database.h"
+#include "db/health/garbage.h"
+#include "db/health/verify.h"
 #include "db/schema.h"
 #include "fixtures.h"
 
@@ -150,6 +152,14 @@ TEST(Open, ReadOnlyFile) {
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::io) return 3;
       }
+    }
+    if (!verify(path, {}).findings.empty()) return 4;
+    if (collect_garbage(path, {.dry_run = true}, {}).kept != 50) return 5;
+    try {
+      collect_garbage(path, {}, {});
+      return 6;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::io) return 7;
     }
     return 0;
   };

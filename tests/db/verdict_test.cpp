@@ -189,10 +189,13 @@ class VerdictCommandTest : public VerdictTest {
   std::string run(std::vector<std::string> args) const {
     args.insert(args.begin() + 1, {"--db", file_});
     testing::internal::CaptureStdout();
-    const int code = db_command(args);
-    std::string output = testing::internal::GetCapturedStdout();
-    EXPECT_EQ(code, 0);
-    return output;
+    try {
+      EXPECT_EQ(db_command(args), 0);
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    return testing::internal::GetCapturedStdout();
   }
   std::vector<std::string> words(const std::string& action, const std::string& config) const {
     return {action, "--problem", example_problem().key(), "--config", config, "--reason", "it is steadier"};
