@@ -15,7 +15,7 @@ namespace {
 
 // A writer waits for a lock for up to 10 s: so many rows are deleted in a fraction of one.
 constexpr std::int64_t batch = 20'000;
-// Below this free share of the file, writing it anew takes more than it gives.
+// Below this free share of the file or of its trials, writing it anew takes more than it gives.
 constexpr double worth_compacting = 0.05;
 
 std::int64_t number_of(sqlite::Connection& connection, const std::string& sql) {
@@ -142,7 +142,10 @@ bool compact(sqlite::Connection& connection) {
   return sqlite3_exec(connection.get(), "VACUUM", nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-bool worth_it(sqlite::Connection& connection) {
+bool worth_it(sqlite::Connection& connection, const GarbageReport& report) {
+  // Pages that lost some of their rows are not on the free list.
+  if (static_cast<double>(report.trials()) > worth_compacting * static_cast<double>(report.trials() + report.kept))
+    return true;
   const auto pages = static_cast<double>(number_of(connection, "PRAGMA page_count"));
   const auto free_pages = static_cast<double>(number_of(connection, "PRAGMA freelist_count"));
   // A file of an earlier release gets its checksums with this.
@@ -179,7 +182,7 @@ GarbageReport collect_garbage(const std::filesystem::path& path, const GarbageOp
   drop_doomed(connection);
   report.orphans = drop_rest(connection, report);
   report.kept = number_of(connection, "SELECT count(*) FROM measurements");
-  report.compacted = worth_it(connection) && compact(connection);
+  report.compacted = worth_it(connection, report) && compact(connection);
   // The file itself shrinks when the log has been copied into it; another process that reads may delay that.
   sqlite3_wal_checkpoint_v2(connection.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   report.bytes_after = size_of(path);
