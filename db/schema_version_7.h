@@ -107,11 +107,12 @@ FROM verdicts v
 WHERE v.verdict <> 'none'
   AND NOT EXISTS (SELECT 1 FROM verdicts n
                   WHERE n.environment_id = v.environment_id AND n.problem_id = v.problem_id
-                    AND n.configuration_id = v.configuration_id AND (n.created_at, n.id) > (v.created_at, v.id));
+                    AND n.configuration_id = v.configuration_id AND (n.created_at, n.verdict, n.reason) > (v.created_at, v.verdict, v.reason));
 
 -- Of each problem in each environment: the configuration pinned last that has an ok trial of the operator's current
 -- sources, else the fastest of those trials whose configuration is not banned. Of a configuration the newest trial
--- counts. It starts from environments x problems, not from the trials, so that its cost does not grow with their number.
+-- counts. Ties are decided by what the rows say, not by their ids: databases that were merged in another order agree.
+-- It starts from environments x problems, not from the trials, so that its cost does not grow with their number.
 CREATE VIEW winners AS
 SELECT t.id, e.id AS environment_id, p.id AS problem_id, p.op, p.dtype, p.dims, c.text AS configuration,
        h.hash AS source_hash, t.median_us, t.samples_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes,
@@ -129,19 +130,22 @@ JOIN measurements t ON t.id = coalesce(
      AND NOT EXISTS (SELECT 1 FROM measurements n
                      WHERE n.environment_id = b.environment_id AND n.problem_id = b.problem_id
                        AND n.source_id = b.source_id AND n.configuration_id = b.configuration_id
-                       AND (n.created_at, n.id) > (b.created_at, b.id))
-   ORDER BY v.created_at DESC, v.id DESC LIMIT 1),
+                       AND (n.created_at, n.median_us, n.machine, n.outcome, n.id) >
+                           (b.created_at, b.median_us, b.machine, b.outcome, b.id))
+   ORDER BY v.created_at DESC, (SELECT text FROM configurations WHERE id = b.configuration_id), b.id LIMIT 1),
   (SELECT b.id
    FROM measurements b
    WHERE b.outcome = 'ok' AND b.environment_id = e.id AND b.problem_id = p.id AND b.source_id = h.id
      AND NOT EXISTS (SELECT 1 FROM measurements n
                      WHERE n.environment_id = b.environment_id AND n.problem_id = b.problem_id
                        AND n.source_id = b.source_id AND n.configuration_id = b.configuration_id
-                       AND (n.created_at, n.id) > (b.created_at, b.id))
+                       AND (n.created_at, n.median_us, n.machine, n.outcome, n.id) >
+                           (b.created_at, b.median_us, b.machine, b.outcome, b.id))
      AND NOT EXISTS (SELECT 1 FROM verdicts_in_force v
                      WHERE v.environment_id = b.environment_id AND v.problem_id = b.problem_id
                        AND v.configuration_id = b.configuration_id AND v.verdict = 'ban')
-   ORDER BY b.median_us, b.id LIMIT 1))
+   ORDER BY b.median_us, b.created_at, (SELECT text FROM configurations WHERE id = b.configuration_id), b.id
+   LIMIT 1))
 JOIN configurations c ON c.id = t.configuration_id;
 )sql";
 
