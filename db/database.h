@@ -66,7 +66,7 @@ struct MergeCounts {
   std::int64_t layouts_added = 0, layouts_known = 0;
 };
 
-/// Thread-safe: calls are serialised inside. One writer at a time across processes (SQLite's lock, waited for up to 10
+/// Thread-safe: calls are serialised inside. One writer at a time across processes (SQLite's lock, waited for up to 60
 /// s). A file on a network file system is kept in rollback journal mode, with a warning (sqlite/journal.h). All methods
 /// throw Error: incompatible (newer schema), bad_data (not SQLite, corrupt), not_found, io.
 class Database {

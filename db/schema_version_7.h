@@ -79,8 +79,10 @@ CREATE INDEX trial_code_by_hash ON trial_code (code_hash);
 -- The fastest of a problem is the first entry of its range.
 CREATE INDEX measurements_by_time ON measurements (environment_id, problem_id, source_id, median_us)
 WHERE outcome = 'ok';
--- Which configurations of a problem have been tried (resume, import), and which of their trials is the newest.
-CREATE INDEX measurements_by_configuration ON measurements (environment_id, problem_id, source_id, configuration_id);
+-- Which configurations of a problem have been tried (resume, import), which of their trials is the newest, and how much
+-- time they took (budgets).
+CREATE INDEX measurements_by_configuration
+ON measurements (environment_id, problem_id, source_id, configuration_id, created_at);
 -- Rows with their texts, for reading.
 CREATE VIEW trials AS
 SELECT m.id, m.environment_id, m.problem_id, c.text AS configuration, h.hash AS source_hash, m.outcome, m.median_us,

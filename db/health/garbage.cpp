@@ -13,7 +13,7 @@
 namespace wavetune::db {
 namespace {
 
-// A writer waits for a lock for up to 10 s: so many rows are deleted in a fraction of one.
+// So many rows are deleted in a second or so, for which writers wait.
 constexpr std::int64_t batch = 20'000;
 // Below this free share of the file or of its trials, writing it anew takes more than it gives.
 constexpr double worth_compacting = 0.05;

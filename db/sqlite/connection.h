@@ -17,8 +17,9 @@ enum class Access {
   create,      ///< made when absent
 };
 
-/// How long a call waits for another process's write lock.
-inline constexpr int busy_timeout_ms = 10'000;
+/// How long a call waits for another process's write lock. On a slow disk, making a file of a million trials smaller
+/// (gc) holds it for 10 s, which must not end a tune.
+inline constexpr int busy_timeout_ms = 60'000;
 
 /// Opening checks that the file is a SQLite database. Not thread-safe: Database serialises.
 class Connection {
