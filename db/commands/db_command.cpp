@@ -106,14 +106,14 @@ int db_command(const std::vector<std::string>& args, const db::BuildKnowledge& k
   add("dry-run", po::bool_switch(&request.garbage.dry_run), "gc: only say what would be dropped");
   add("keep-failures", po::bool_switch(&request.garbage.keep_failures),
       "gc: keep trials that failed, so that 'wavetune tune' does not try them again");
+  const std::string pin_example =
+      "wavetune db pin --db tune.db --problem gemm/bf16/batch=1,k=2048,m=16,n=4096 --config bm=64,bn=128 "
+      "--reason 'steadier under load'";
   const CommandHelp help{"db",
                          "db show|machines|verify|gc|pin|ban|unpin|unban|verdicts|upgrade --db FILE [...]",
                          "Looks into a tuning database, checks and cleans it, and overrules it.",
                          {"wavetune db show --db tune.db --op gemm --json", "wavetune db verify --db tune.db",
-                          "wavetune db gc --db tune.db --dry-run",
-                          "wavetune db pin --db tune.db --problem gemm/bf16/batch=1,k=2048,m=16,n=4096 --config "
-                          "bm=64,bn=128 --reason 'steadier under load'",
-                          "wavetune db verdicts --db tune.db"}};
+                          "wavetune db gc --db tune.db --dry-run", pin_example, "wavetune db verdicts --db tune.db"}};
   po::variables_map values;
   if (!parse_command_line(help, options, {"action"}, args, values)) return 0;
   if (values.count("environment") != 0) request.verdict.environment = environment;
