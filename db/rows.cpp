@@ -149,12 +149,29 @@ std::int64_t source_id(sqlite::Connection& connection, std::string_view hash) {
   return id_of(connection, select_source, "INSERT INTO source_hashes (hash) VALUES (?1)", hash);
 }
 
+namespace {
+
+/// For a new trial of a configuration: it counts as the newest even when the clock has gone back or has not moved.
+std::string time_of_next(sqlite::Connection& connection, std::int64_t environment, std::int64_t problem,
+                         std::int64_t source, std::int64_t configuration) {
+  sqlite::Statement newest(connection,
+                           "SELECT ifnull(max(created_at), '') FROM measurements WHERE environment_id = ?1 AND "
+                           "problem_id = ?2 AND source_id = ?3 AND configuration_id = ?4");
+  newest.bind(environment, problem, source, configuration).step();
+  return utc_after(newest.text(0));
+}
+
+}  // namespace
+
 void insert_trial(sqlite::Connection& connection, const Environment& environment, const Trial& trial) {
   const std::int64_t environment_row = environment_id(connection, environment);
   const std::int64_t problem_row = problem_id(connection, trial.problem);
   const std::int64_t configuration_row = configuration_id(connection, to_text(trial.config));
   const std::int64_t source_row = source_id(connection, trial.source_hash);
   const std::vector<std::byte> samples = pack_samples(trial.samples_us);
+  const std::string created_at =
+      trial.created_at.empty() ? time_of_next(connection, environment_row, problem_row, source_row, configuration_row)
+                               : trial.created_at;
   const double max_error = std::isfinite(trial.max_error) ? trial.max_error : std::numeric_limits<double>::infinity();
   sqlite::Statement insert(
       connection,
@@ -168,7 +185,7 @@ void insert_trial(sqlite::Connection& connection, const Environment& environment
               std::span<const std::byte>(samples), trial.compile_ms, max_error, resources.vgpr, resources.agpr,
               resources.sgpr, resources.lds_bytes, resources.scratch_bytes, resources.spills, resources.occupancy,
               trial.state.clock_mhz, trial.state.power_w, trial.state.temperature_c, trial.state.throttled, trial.error,
-              trial.created_at.empty() ? utc_now() : trial.created_at, trial.machine);
+              created_at, trial.machine);
   insert.run();
 }
 

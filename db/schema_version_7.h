@@ -102,7 +102,8 @@ CREATE TABLE verdicts (
   reason           TEXT NOT NULL,
   created_at       TEXT NOT NULL
 );
-CREATE INDEX verdicts_by_configuration ON verdicts (environment_id, problem_id, configuration_id, created_at);
+CREATE UNIQUE INDEX verdicts_by_configuration
+ON verdicts (environment_id, problem_id, configuration_id, created_at, verdict, reason);
 CREATE VIEW verdicts_in_force AS
 SELECT v.id, v.environment_id, v.problem_id, v.configuration_id, v.verdict, v.reason, v.created_at
 FROM verdicts v

@@ -1,8 +1,6 @@
 #include "db/verdict.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "db/base/error.h"
 #include "db/base/time.h"
@@ -66,12 +64,10 @@ std::string newest_of_problem(sqlite::Connection& connection, const Subject& sub
   return query.text(0);
 }
 
-/// Later than every verdict on the problem, so that their times tell their order in another database, too. Where the
-/// clock has gone back, the time of the newest: there the order of the rows decides.
+/// Later than every verdict on the problem, even where the clock has gone back: their times tell their order, in
+/// another database, too.
 std::string time_of_next(sqlite::Connection& connection, const Subject& subject) {
-  const std::string newest = newest_of_problem(connection, subject);
-  if (utc_now() == newest) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return std::max(utc_now(), newest);
+  return utc_after(newest_of_problem(connection, subject));
 }
 
 Effect effect_of(VerdictKind kind, bool newest, bool can_win, bool wins) {

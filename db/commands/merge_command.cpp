@@ -18,7 +18,7 @@ std::string counts_text(const db::MergeReport& report) {
     if (counts.added + counts.known == 0) return std::string();
     return fmt::format(", {} {} added ({} already there)", counts.added, name, counts.known);
   };
-  const std::string text = text_of("trials", "trials") + text_of("offline_trials", "offline trials") +
+  const std::string text = text_of("measurements", "trials") + text_of("offline_trials", "offline trials") +
                            text_of("layouts", "layouts") + text_of("code_objects", "code objects") +
                            text_of("verdicts", "verdicts") + text_of("published_times", "published times");
   return text.empty() ? "nothing to add" : text.substr(2);

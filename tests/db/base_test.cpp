@@ -38,6 +38,15 @@ TEST(Time, SortsAsText) {
   EXPECT_LE(first, utc_now());
 }
 
+TEST(Time, AfterIsLaterEvenWhenTheClockHasGoneBack) {
+  EXPECT_EQ(utc_after("2999-12-31T23:59:59.999Z"), "3000-01-01T00:00:00.000Z");
+  EXPECT_EQ(utc_after("2999-01-01T00:00:00.041Z"), "2999-01-01T00:00:00.042Z");
+  const std::string now = utc_now();
+  EXPECT_GT(utc_after(now), now);
+  EXPECT_GE(utc_after(""), now);
+  EXPECT_EQ(error_of([] { utc_after("tomorrow"); }).kind(), ErrorKind::bad_data);
+}
+
 TEST(Duration, Units) {
   EXPECT_EQ(parse_duration_seconds("90", "--budget"), 90);
   EXPECT_EQ(parse_duration_seconds("1.5m", "--budget"), 90);

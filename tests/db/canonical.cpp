@@ -17,6 +17,8 @@ const std::map<std::string, std::string> texts_of_ids = {
      "(SELECT e.device||'|'||e.arch||'|'||e.cu_count||'|'||e.driver||'|'||e.compiler||'|'||e.compiler_version "
      "FROM environments e WHERE e.id = t.environment_id)"},
     {"problem_id", "(SELECT p.op||'/'||p.dtype||'/'||p.dims FROM problems p WHERE p.id = t.problem_id)"},
+    {"configuration_id", "(SELECT c.text FROM configurations c WHERE c.id = t.configuration_id)"},
+    {"source_id", "(SELECT h.hash FROM source_hashes h WHERE h.id = t.source_id)"},
     {"trial_id",
      "(SELECT e.device||'|'||e.compiler_version||' '||p.op||'/'||p.dims||' '||b.configuration||' '||b.source_hash||' "
      "'||"

@@ -58,8 +58,8 @@ TEST_F(MergeTest, EverythingComesAlongAndInputsStay) {
   const std::string before_a = read_file(a_);
   const std::string before_b = read_file(b_);
   const MergeReport report = merge_databases({a_, b_}, c_);
-  EXPECT_EQ(report.tables.at("trials").added, 3);
-  EXPECT_EQ(report.tables.at("trials").known, 1);
+  EXPECT_EQ(report.tables.at("measurements").added, 3);
+  EXPECT_EQ(report.tables.at("measurements").known, 1);
   EXPECT_EQ(report.tables.at("layouts").added, 1);
   EXPECT_EQ(read_file(a_), before_a);
   EXPECT_EQ(read_file(b_), before_b);
@@ -85,7 +85,7 @@ TEST_F(MergeTest, AnExistingOutputKeepsWhatItHas) {
 TEST_F(MergeTest, TheOutputAmongTheInputsAndRepeatedInputsAreLeftOut) {
   const MergeReport report = merge_databases({a_, b_, folder_.path() / "." / "a.db", b_}, a_);
   EXPECT_EQ(report.left_out.size(), 3u);
-  EXPECT_EQ(report.tables.at("trials").added, 1);
+  EXPECT_EQ(report.tables.at("measurements").added, 1);
   EXPECT_EQ(Database::open(a_, OpenMode::read_only).count_trials(), 3);
   fs::create_hard_link(b_, path("link.db"));
   EXPECT_EQ(merge_databases({b_, path("link.db")}, c_).left_out.size(), 1u);
@@ -97,7 +97,7 @@ TEST_F(MergeTest, OfTwoRowsOfOneMeasurementTheOneThatSaysMoreIsKept) {
   trial.samples_us.clear();
   trial.resources = {};
   poorer.add_trial(example_environment(), trial);
-  EXPECT_EQ(merge_databases({a_}, c_).tables.at("trials").replaced, 1);
+  EXPECT_EQ(merge_databases({a_}, c_).tables.at("measurements").replaced, 1);
   EXPECT_EQ(poorer.trials().at(0).trial.samples_us.size(), 3u);
   EXPECT_EQ(poorer.trials().at(0).trial.resources.vgpr, 128);
 }

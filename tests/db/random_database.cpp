@@ -109,10 +109,11 @@ class Generator {
 
   void add_verdict() {
     sqlite::Statement(connection_,
-                      "INSERT OR IGNORE INTO verdicts (environment_id, problem_id, configuration, verdict, reason, "
+                      "INSERT OR IGNORE INTO verdicts (environment_id, problem_id, configuration_id, verdict, reason, "
                       "created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-        .bind(environment_id(connection_, environment()), problem_id(connection_, problem()), to_text(config()),
-              std::string(below(2) == 0 ? "pin" : "ban"), std::string("because"), time())
+        .bind(environment_id(connection_, environment()), problem_id(connection_, problem()),
+              configuration_id(connection_, to_text(config())), std::string(below(2) == 0 ? "pin" : "ban"),
+              std::string("because"), time())
         .run();
   }
 
