@@ -7,6 +7,7 @@
 
 #include "db/base/error.h"
 #include "db/base/time.h"
+#include "db/layout_rows.h"
 #include "db/machines.h"
 #include "db/rows.h"
 #include "db/schema.h"
@@ -63,17 +64,6 @@ bool newer(const Trial& a, const Trial& b) {
                       to_string(trial.outcome));
   };
   return key(a) >= key(b);
-}
-
-bool has_layout(sqlite::Connection& connection, std::int64_t environment, const Layout& layout) {
-  sqlite::Statement find(
-      connection,
-      "SELECT 1 FROM layouts WHERE environment_id=?1 AND model_id=?2 AND devices=?3 AND objective=?4 AND "
-      "created_at=?5 AND tp=?6 AND dp=?7");
-  return find
-      .bind(environment, layout.model_id, layout.devices, to_string(layout.objective), layout.created_at, layout.tp,
-            layout.dp)
-      .step();
 }
 
 }  // namespace
@@ -379,27 +369,13 @@ void Database::put_layout(const Environment& environment, const Layout& layout) 
 std::optional<Layout> Database::layout(const Environment& environment, std::string_view model_id, int devices,
                                        Objective objective) const {
   const std::scoped_lock lock(impl_->mutex);
-  sqlite::Statement query(
-      impl_->connection,
-      fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
-                  "l.devices = ?3 AND l.objective = ?4 ORDER BY l.created_at DESC, l.tp, l.dp, l.id DESC LIMIT 1",
-                  LayoutColumns::names));
-  query.bind(find_environment(impl_->connection, environment), model_id, devices, to_string(objective));
-  if (!query.step()) return std::nullopt;
-  return LayoutColumns::read(query, 0);
+  return newest_layout(impl_->connection, environment, model_id, devices, to_string(objective));
 }
 
 std::optional<Layout> Database::latest_layout(const Environment& environment, std::string_view model_id,
                                               int devices) const {
   const std::scoped_lock lock(impl_->mutex);
-  sqlite::Statement query(
-      impl_->connection,
-      fmt::format("SELECT {} FROM layouts l WHERE l.environment_id = ?1 AND l.model_id = ?2 AND "
-                  "l.devices = ?3 ORDER BY l.created_at DESC, l.objective, l.tp, l.dp, l.id DESC LIMIT 1",
-                  LayoutColumns::names));
-  query.bind(find_environment(impl_->connection, environment), model_id, devices);
-  if (!query.step()) return std::nullopt;
-  return LayoutColumns::read(query, 0);
+  return newest_layout(impl_->connection, environment, model_id, devices, "");
 }
 
 std::vector<std::pair<Environment, Layout>> Database::layouts() const {

@@ -137,7 +137,8 @@ class Database {
   std::vector<PublishedTime> published_times(std::string_view arch = {}, int cu_count = 0) const;
 
   void put_layout(const Environment& environment, const Layout& layout);
-  /// The newest layout stored for this model, device count and objective.
+  /// The newest layout stored for this model, device count and objective on such devices (equal in name, architecture
+  /// and compute units): one that was planned elsewhere, or with another driver, is followed too.
   std::optional<Layout> layout(const Environment& environment, std::string_view model_id, int devices,
                                Objective objective) const;
   /// Newest of any objective.

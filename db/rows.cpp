@@ -189,15 +189,4 @@ void insert_trial(sqlite::Connection& connection, const Environment& environment
   insert.run();
 }
 
-void insert_layout(sqlite::Connection& connection, const Environment& environment, const Layout& layout) {
-  const std::int64_t environment_row = environment_id(connection, environment);
-  sqlite::Statement insert(connection,
-                           "INSERT INTO layouts (environment_id, model_id, model_name, devices, objective, tp, dp, "
-                           "candidates, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
-  insert.bind(environment_row, layout.model_id, layout.model_name, layout.devices, to_string(layout.objective),
-              layout.tp, layout.dp, rows_to_json(layout.table).dump(),
-              layout.created_at.empty() ? utc_now() : layout.created_at);
-  insert.run();
-}
-
 }  // namespace wavetune::db

@@ -57,6 +57,5 @@ std::int64_t find_source(sqlite::Connection& connection, std::string_view hash);
 
 /// Inside a transaction. An empty created_at becomes now; a trial's is then later than those of its configuration.
 void insert_trial(sqlite::Connection& connection, const Environment& environment, const Trial& trial);
-void insert_layout(sqlite::Connection& connection, const Environment& environment, const Layout& layout);
 
 }  // namespace wavetune::db

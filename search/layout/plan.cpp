@@ -27,8 +27,9 @@ Room room_of(const model::Program& program, const Node& node, const PlanOptions&
   const auto sequence = static_cast<double>(options.traffic.input + options.traffic.output);
   const model::StepShape largest{options.step_tokens, options.max_sequences,
                                  options.traffic.input + options.traffic.output, 1};
+  const double drafter = options.speculation.draft_tokens > 0 ? mtp_weight_bytes(program) : 0;
   const double fixed =
-      served_weight_bytes(program, options.formats) + static_cast<double>(program.activation_bytes(largest));
+      served_weight_bytes(program, options.formats) + drafter + static_cast<double>(program.activation_bytes(largest));
   const double usable = usable_memory * static_cast<double>(node.memory_bytes);
   const double token = served_cache_bytes_per_token(program, options.formats);
   Room room;
@@ -173,7 +174,7 @@ std::string reason_of(const db::LayoutRow& best, const db::LayoutRow* second, co
   } else {
     what = fmt::format("{:.0f} tok/s at the most clients", best.knee_tokens_per_s);
   }
-  if (second == nullptr) return what + "; no other layout fits";
+  if (second == nullptr || !(second->score > 0)) return what + "; no other layout fits or keeps the limit";
   return what +
          fmt::format(", {:+.0f} % over tp {} x dp {}", 100 * (best.score / second->score - 1), second->tp, second->dp);
 }

@@ -49,13 +49,13 @@ struct Plan {
 std::vector<CandidateLayout> planned_candidates(const PlanOptions& options, const model::ModelConfig& config,
                                                 int devices, const std::vector<int>& only_tp);
 
-/// Memory: weights in their real format, workspaces of the largest step, and what remains of nine tenths of a device
-/// for the cache, which must hold at least one whole sequence (no page is shared between sequences: a prefix hit saves
-/// time here, not room).
+/// Memory: weights in their real format (with speculation the MTP layer's too), workspaces of the largest step, and
+/// what remains of nine tenths of a device for the cache, which must hold at least one whole sequence (no page is
+/// shared between sequences: a prefix hit saves time here, not room).
 ///
 /// Score: throughput: generated tokens/s at the highest rate at which TTFT p95 keeps the limit (closed-loop traffic:
 /// at the most clients). latency: those of a single stream. cost: generated tokens for a unit of money, by the same.
-/// Equal scores go to the smaller tp.  Throws Error usage when nothing fits.
+/// Equal scores go to the smaller tp. Throws Error usage when nothing fits.
 Plan plan_layout(const model::ModelConfig& config, const Node& node, const PlanOptions& options,
                  const std::vector<CandidateLayout>& candidates, const CostsOfLayout& costs_of);
 

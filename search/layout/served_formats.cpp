@@ -74,6 +74,17 @@ double served_weight_bytes(const model::Program& program, const ServedFormats& f
   return bytes;
 }
 
+double mtp_weight_bytes(const model::Program& program) {
+  const std::string layer = "model.layers." + std::to_string(program.config.num_hidden_layers - 1) + ".";
+  const auto hidden = static_cast<double>(program.config.hidden_size);
+  double bytes = 2 * hidden * hidden * static_cast<double>(templates::bytes_for(program.config.dtype, 1));
+  for (const model::Buffer& buffer : program.buffers) {
+    if (buffer.storage == model::Storage::weight && buffer.name.starts_with(layer))
+      bytes += static_cast<double>(templates::bytes_for(buffer.dtype, buffer.rows.factor * buffer.cols.factor));
+  }
+  return bytes;
+}
+
 double served_cache_bytes_per_token(const model::Program& program, const ServedFormats& formats) {
   if (formats.cache == CacheFormat::model) return static_cast<double>(program.cache_bytes_per_token());
   double bytes = 0;

@@ -38,6 +38,9 @@ std::map<db::Problem, int> served_problems(const model::Program& program, const 
 
 /// Bytes of one rank.
 double served_weight_bytes(const model::Program& program, const ServedFormats& formats);
+/// Of the MTP layer, which the program leaves out: as large as the last layer, unquantised, and eh_proj, which every
+/// rank has whole.
+double mtp_weight_bytes(const model::Program& program);
 double served_cache_bytes_per_token(const model::Program& program, const ServedFormats& formats);
 
 }  // namespace wavetune::search

@@ -32,13 +32,13 @@ struct StepTime {
 
 struct StepClockOptions {
   int draft_tokens = 0;  ///< speculative tokens of each decoding sequence, verified in the step
-  double gap_us = 0;     ///< between two launches, where the operators' times do not include it
-  std::int64_t context =
-      0;  ///< at which all steps are costed, since the operators were measured there; 0: at their own
+  double gap_us = 0;     ///< of each launch, where the operators' times do not include it
+  /// At which all steps are costed, since the operators were measured there; 0: at their own.
+  std::int64_t context = 0;
 };
 
 /// The clock of one rank's program; ranks are taken to be equally fast. Steps of the same work are costed once:
-/// contexts are rounded up to a sixteenth of their power of two.
+/// contexts and prompt tokens are rounded to the nearest 32nd of their power of two.
 ///
 /// Where a published table times the two expert products as one fused kernel, and we have not measured them, that time
 /// stands for both, for the quantisation between them and for the weighted sum behind them. Products with float32

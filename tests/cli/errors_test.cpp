@@ -71,6 +71,22 @@ TEST_F(CliErrors, UnknownCommandAndOption) {
   expect_error({"report", "--db", path("absent.db")}, {path("absent.db")});
 }
 
+TEST_F(CliErrors, LayoutPlans) {
+  const std::vector<std::string> layout = {"layout", "--model", "glm-5.2", "--db", path("t.db")};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), layout.begin(), layout.end());
+    return more;
+  };
+  expect_error(with({"--devices", "8xMI355X"}), {"--workload"});
+  expect_error(with({"--devices", "8xB200", "--workload", "in=1000"}), {"8xB200", "MI355X"});
+  expect_error(with({"--devices", "8xMI355X", "--workload", "in=many"}), {"--workload", "in=many"});
+  expect_error(with({"--devices", "8xMI355X", "--workload", "in=1000", "--weights", "int3"}), {"int3", "mxfp4"});
+  expect_error(with({"--devices", "8xMI355X", "--workload", "in=1000", "--objective", "cost"}), {"--gpu-hour"});
+  expect_error(with({"--devices", "8xMI355X", "--workload", "in=1000", "--mtp", "2:0.5"}), {"--mtp"});
+  expect_error(with({"--devices", "8xMI355X", "--workload", "in=1000"}), {path("t.db")});
+  EXPECT_FALSE(fs::exists(path("t.db")));
+}
+
 TEST_F(CliErrors, ModelFolderMissing) {
   for (const char* command : {"tune", "layout", "serve"}) {
     expect_error({command, "--model", path("nothing"), "--db", path("t.db"), "--device", "cpu"}, {path("nothing")});

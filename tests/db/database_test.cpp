@@ -222,6 +222,11 @@ TEST_F(DatabaseTest, NewestLayoutCounts) {
   layout.objective = Objective::latency;
   layout.created_at.clear();
   database_.put_layout(environment_, layout);
+  Environment elsewhere = environment_;
+  elsewhere.driver = elsewhere.compiler_version = "";
+  EXPECT_TRUE(database_.latest_layout(elsewhere, "cafe", 8)) << "a layout belongs to the hardware";
+  elsewhere.cu_count = 304;
+  EXPECT_FALSE(database_.latest_layout(elsewhere, "cafe", 8));
   EXPECT_EQ(database_.latest_layout(environment_, "cafe", 8)->objective, Objective::latency);
   EXPECT_EQ(database_.latest_layout(environment_, "beef", 8), std::nullopt);
   EXPECT_EQ(database_.layouts().size(), 3u);

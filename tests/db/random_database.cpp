@@ -6,6 +6,7 @@
 #include <string>
 
 #include "db/database.h"
+#include "db/layout_rows.h"
 #include "db/rows.h"
 #include "db/sqlite/statement.h"
 #include "db/sqlite/transaction.h"

@@ -66,7 +66,7 @@ TEST(Coverage, EachCallOfAStepIsCountedAsItIsMatched) {
   EXPECT_GT(share_of(three, Match::bucket), 0);
   EXPECT_GT(share_of(three, Match::nearest), 0);
   EXPECT_EQ(share_of(three, Match::exact), 0);
-  EXPECT_EQ(three.measured_us, 0);
+  EXPECT_NEAR(three.measured_us, 15, 1e-9) << "between two that were measured";
 }
 
 TEST(Coverage, SharesAddUpInEveryTable) {

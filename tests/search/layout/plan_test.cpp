@@ -144,6 +144,7 @@ TEST(ServedFormats, WeightsTakeWhatTheCheckpointsDo) {
   const model::Program program = model::build_program(config, {.tp = 1});
   EXPECT_NEAR(served_weight_bytes(program, served_formats("mxfp4")) / 1e9, 437.99 - 19.9, 1.0);
   EXPECT_NEAR(served_weight_bytes(program, served_formats("bf16")) / 1e9, 1506.66 - 19.9, 1.0);
+  EXPECT_NEAR(mtp_weight_bytes(program) / 1e9, 19.9, 0.1);
   ServedFormats fp8 = served_formats("mxfp4");
   fp8.cache = CacheFormat::fp8;
   EXPECT_EQ(served_cache_bytes_per_token(program, served_formats("mxfp4")), 95'232);
