@@ -31,9 +31,9 @@ TEST_P(StepSurvey, MeasuresEveryOperatorOfTheStepsWithAllDevicesBusy) {
     EXPECT_EQ(time.collectives_us > 0, tp > 1);
     total += time;
   }
-  EXPECT_NEAR(total.by_source[static_cast<std::size_t>(CostSource::measured)], total.us - total.gaps_us,
-              1e-6 * total.us);
-  EXPECT_TRUE(clock.estimated().empty()) << *clock.estimated().begin();
+  // All but the gathering of sample rows, which depends on two numbers of the step.
+  EXPECT_GT(total.by_source[static_cast<std::size_t>(CostSource::measured)], 0.99 * (total.us - total.gaps_us));
+  for (const std::string& key : clock.estimated()) EXPECT_TRUE(key.starts_with("embedding/")) << key;
 
   Node node;
   node.devices = 2;
