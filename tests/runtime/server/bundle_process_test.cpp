@@ -47,16 +47,17 @@ class BundleProcess : public testing::Test {
   process::TemporaryDirectory folder_;
 };
 
-/// What the process says until `word`, or until it ends.
-std::string read_until(int pipe, const std::string& word) {
+/// What the process says until a line with `word` is whole, or until it ends.
+std::string read_line_with(int pipe, const std::string& word) {
   std::string text;
   char buffer[4096];
-  while (text.find(word) == std::string::npos) {
+  for (;;) {
+    const std::size_t at = text.find(word);
+    if (at != std::string::npos && text.find('\n', at) != std::string::npos) return text;
     const ssize_t count = ::read(pipe, buffer, sizeof buffer);
-    if (count <= 0) break;
+    if (count <= 0) return text;
     text.append(buffer, static_cast<std::size_t>(count));
   }
-  return text;
 }
 
 TEST_F(BundleProcess, IsServedWhereNoCompilerIs) {
@@ -70,7 +71,7 @@ TEST_F(BundleProcess, IsServedWhereNoCompilerIs) {
 
   process::Subprocess server(serve_without_compiler("tuned.wtb"));
   const std::string url = "listening on http://127.0.0.1:";
-  const std::string start = read_until(server.output(), url) + read_until(server.output(), "\n");
+  const std::string start = read_line_with(server.output(), url);
   const std::size_t at = start.find(url);
   ASSERT_NE(at, std::string::npos) << start;
   EXPECT_NE(start.find(" 0 from the code cache, 0 compiled"), std::string::npos) << start;

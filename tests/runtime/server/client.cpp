@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -21,7 +23,7 @@ Client::Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) 
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    throw std::runtime_error("cannot connect");
+    throw std::runtime_error("cannot connect to port " + std::to_string(port) + ": " + std::strerror(errno));
   }
 }
 
