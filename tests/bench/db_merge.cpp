@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
   const auto report = [&](const char* name, const std::vector<fs::path>& inputs) {
     db::MergeReport merged;
     const double seconds = seconds_of([&] { merged = db::merge_databases(inputs, output); });
-    const db::RowCounts& rows = merged.tables["trials"];
+    const db::RowCounts& rows = merged.tables["measurements"];
     const auto all = rows.added + rows.known;
     fmt::print("{:<28} {:>9} {:>9} {:>9} {:>8.2f} {:>9.0f} {:>8.1f}\n", name, inputs.size(), all, rows.added, seconds,
                static_cast<double>(all) / seconds, static_cast<double>(fs::file_size(output)) / 1e6);
