@@ -1,5 +1,7 @@
 #include "search/layout/layout_command.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -114,6 +116,7 @@ int plan_here(const po::variables_map& values, const model::ModelConfig& config)
   std::shared_ptr<const LayoutCosts> last;  // every layout's assumptions are the same
   if (std::filesystem::is_directory(values["model"].as<std::string>()) && options.formats.name == "bf16") {
     const SurveyOptions survey{values["model"].as<std::string>(), file, {}};
+    spdlog::set_level(spdlog::level::err);  // standard output is the plan's: no lines about lookups between
     costs_of = [&, survey](const CandidateLayout& candidate) {
       last = std::make_shared<const LayoutCosts>(
           survey_steps(survey, provider, config, candidate.tp, candidate.dp, options));
