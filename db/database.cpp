@@ -427,6 +427,11 @@ std::vector<Machine> Database::machines() const {
   return read_machines(impl_->connection);
 }
 
+std::vector<Machine> Database::machine_counts() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return count_by_machine(impl_->connection);
+}
+
 int Database::schema_version() const {
   const std::scoped_lock lock(impl_->mutex);
   return read_schema_version(impl_->connection);

@@ -153,6 +153,8 @@ class Database {
 
   /// Where trials were made, with how each machine compares to the others; see machines.h.
   std::vector<Machine> machines() const;
+  /// The same without the comparison, which reads all trials.
+  std::vector<Machine> machine_counts() const;
 
   int schema_version() const;
   const std::filesystem::path& path() const;

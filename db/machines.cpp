@@ -114,37 +114,45 @@ std::vector<MachineComparison> compare_machines(const std::vector<MachineTime>& 
   return all;
 }
 
-std::vector<Machine> read_machines(sqlite::Connection& connection) {
+std::vector<Machine> count_by_machine(sqlite::Connection& connection) {
   std::vector<Machine> machines;
   sqlite::Statement counts(connection,
-                           fmt::format("SELECT {}, t.machine, count(*), sum(t.outcome = 'ok') FROM trials t "
-                                       "JOIN environments e ON e.id = t.environment_id GROUP BY e.id, t.machine",
+                           fmt::format("SELECT {}, m.machine, count(*), sum(m.outcome = 'ok') FROM measurements m "
+                                       "JOIN environments e ON e.id = m.environment_id GROUP BY e.id, m.machine",
                                        EnvironmentColumns::names));
   while (counts.step()) {
     constexpr int at = EnvironmentColumns::count;
     machines.push_back(
         {EnvironmentColumns::read(counts, 0), counts.text(at), counts.integer(at + 1), counts.integer(at + 2), {}});
   }
+  std::sort(machines.begin(), machines.end(), [](const Machine& a, const Machine& b) {
+    return std::tie(a.environment, a.name) < std::tie(b.environment, b.name);
+  });
+  return machines;
+}
+
+std::vector<Machine> read_machines(sqlite::Connection& connection) {
+  std::vector<Machine> machines = count_by_machine(connection);
   std::map<Environment, std::map<std::string, MachineComparison>> comparisons;
   for (const Machine& machine : machines) comparisons.try_emplace(machine.environment);
   for (auto& [environment, by_machine] : comparisons) {
     // In order of configuration: a change of the leading columns begins another one.
     sqlite::Statement query(connection,
-                            "SELECT problem_id, source_hash, configuration, machine, median_us FROM trials "
+                            "SELECT problem_id, source_id, configuration_id, machine, median_us FROM measurements "
                             "WHERE environment_id = ?1 AND outcome = 'ok' AND machine <> '' "
-                            "ORDER BY problem_id, source_hash, configuration");
+                            "ORDER BY problem_id, source_id, configuration_id");
     query.bind(find_environment(connection, environment));
     std::vector<MachineTime> times;
     std::size_t first = 0;  // of the configuration's times
     std::int64_t measured = 0;
-    std::tuple<std::int64_t, std::string, std::string> last;
+    std::tuple<std::int64_t, std::int64_t, std::int64_t> last;
     while (query.step()) {
-      auto now = std::tuple(query.integer(0), query.text(1), query.text(2));
+      const std::tuple now(query.integer(0), query.integer(1), query.integer(2));
       if (now != last) {
         drop_unshared(times, first);
         first = times.size();
         ++measured;
-        last = std::move(now);
+        last = now;
       }
       times.push_back({query.text(3), measured, std::log(query.real(4))});
     }
@@ -159,9 +167,6 @@ std::vector<Machine> read_machines(sqlite::Connection& connection) {
     if (const auto found = by_machine.find(machine.name); found != by_machine.end())
       machine.against_others = found->second;
   }
-  std::sort(machines.begin(), machines.end(), [](const Machine& a, const Machine& b) {
-    return std::tie(a.environment, a.name) < std::tie(b.environment, b.name);
-  });
   return machines;
 }
 

@@ -48,7 +48,9 @@ struct Machine {
   MachineComparison against_others;
 };
 
-/// Over the ok trials of each environment, of all operators and sources. In order of environment and name.
+/// How many trials each made, without the comparison. In order of environment and name.
+std::vector<Machine> count_by_machine(sqlite::Connection& connection);
+/// Same, compared over the ok trials of each environment, of all operators and sources.
 std::vector<Machine> read_machines(sqlite::Connection& connection);
 
 }  // namespace wavetune::db

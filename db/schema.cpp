@@ -205,24 +205,6 @@ ALTER TABLE trials ADD COLUMN machine TEXT NOT NULL DEFAULT ''; -- where it was 
 ALTER TABLE sources ADD COLUMN said_at TEXT NOT NULL DEFAULT '';
 UPDATE sources SET said_at = ifnull((SELECT max(t.created_at) FROM trials t JOIN problems p ON p.id = t.problem_id
                                      WHERE p.op = sources.op AND t.source_hash = sources.current_hash), '');
-
--- Ties are decided by what the rows say, not by their ids: databases that were merged in another order agree.
-DROP VIEW winners;
-CREATE VIEW winners AS
-SELECT t.id, e.id AS environment_id, p.id AS problem_id, p.op, p.dtype, p.dims, t.configuration, t.source_hash, t.median_us,
-       t.samples_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes, t.spills, t.occupancy, t.created_at
-FROM environments e
-JOIN problems p
-JOIN sources s ON s.op = p.op
-JOIN trials t ON t.id = (SELECT b.id FROM trials b
-                         WHERE b.outcome = 'ok' AND b.environment_id = e.id AND b.problem_id = p.id
-                           AND b.source_hash = s.current_hash
-                           AND NOT EXISTS (SELECT 1 FROM trials n
-                                           WHERE n.environment_id = b.environment_id AND n.problem_id = b.problem_id
-                                             AND n.source_hash = b.source_hash AND n.configuration = b.configuration
-                                             AND (n.created_at, n.median_us, n.machine, n.outcome, n.id) >
-                                                 (b.created_at, b.median_us, b.machine, b.outcome, b.id))
-                         ORDER BY b.median_us, b.created_at, b.configuration, b.id LIMIT 1);
 )sql";
 
 constexpr std::string_view steps_in_order[] = {version_1, version_2, version_3, version_4,

@@ -83,6 +83,16 @@ WHERE outcome = 'ok';
 -- time they took (budgets).
 CREATE INDEX measurements_by_configuration
 ON measurements (environment_id, problem_id, source_id, configuration_id, created_at);
+-- Of each configuration the trial that counts. Ties are decided by what the rows say, not by their ids: databases that
+-- were merged in another order agree.
+CREATE VIEW newest_measurements AS
+SELECT m.id, m.environment_id, m.problem_id, m.source_id, m.configuration_id, m.outcome, m.median_us, m.created_at
+FROM measurements m
+WHERE NOT EXISTS (SELECT 1 FROM measurements n
+                  WHERE n.environment_id = m.environment_id AND n.problem_id = m.problem_id
+                    AND n.source_id = m.source_id AND n.configuration_id = m.configuration_id
+                    AND (n.created_at, n.median_us, n.machine, n.outcome, n.id) >
+                        (m.created_at, m.median_us, m.machine, m.outcome, m.id));
 -- Rows with their texts, for reading.
 CREATE VIEW trials AS
 SELECT m.id, m.environment_id, m.problem_id, c.text AS configuration, h.hash AS source_hash, m.outcome, m.median_us,
@@ -113,9 +123,7 @@ WHERE v.verdict <> 'none'
                     AND n.configuration_id = v.configuration_id AND (n.created_at, n.verdict, n.reason) > (v.created_at, v.verdict, v.reason));
 
 -- Of each problem in each environment: the configuration pinned last that has an ok trial of the operator's current
--- sources, else the fastest of those trials whose configuration is not banned. Of a configuration the newest trial
--- counts. Ties are decided by what the rows say, not by their ids: databases that were merged in another order agree.
--- It starts from environments x problems, not from the trials, so that its cost does not grow with their number.
+-- sources, else the fastest of those trials whose configuration is not banned. It starts from environments x problems, not from the trials, so that its cost does not grow with their number.
 CREATE VIEW winners AS
 SELECT t.id, e.id AS environment_id, p.id AS problem_id, p.op, p.dtype, p.dims, c.text AS configuration,
        h.hash AS source_hash, t.median_us, t.samples_us, t.vgpr, t.agpr, t.sgpr, t.lds_bytes, t.scratch_bytes,
@@ -127,23 +135,13 @@ JOIN source_hashes h ON h.hash = s.current_hash
 JOIN measurements t ON t.id = coalesce(
   (SELECT b.id
    FROM verdicts_in_force v
-   CROSS JOIN measurements b ON b.environment_id = v.environment_id AND b.problem_id = v.problem_id AND b.source_id = h.id
-                      AND b.configuration_id = v.configuration_id AND b.outcome = 'ok'
+   CROSS JOIN newest_measurements b ON b.environment_id = v.environment_id AND b.problem_id = v.problem_id
+                      AND b.source_id = h.id AND b.configuration_id = v.configuration_id AND b.outcome = 'ok'
    WHERE v.environment_id = e.id AND v.problem_id = p.id AND v.verdict = 'pin'
-     AND NOT EXISTS (SELECT 1 FROM measurements n
-                     WHERE n.environment_id = b.environment_id AND n.problem_id = b.problem_id
-                       AND n.source_id = b.source_id AND n.configuration_id = b.configuration_id
-                       AND (n.created_at, n.median_us, n.machine, n.outcome, n.id) >
-                           (b.created_at, b.median_us, b.machine, b.outcome, b.id))
    ORDER BY v.created_at DESC, (SELECT text FROM configurations WHERE id = b.configuration_id), b.id LIMIT 1),
   (SELECT b.id
-   FROM measurements b
+   FROM newest_measurements b
    WHERE b.outcome = 'ok' AND b.environment_id = e.id AND b.problem_id = p.id AND b.source_id = h.id
-     AND NOT EXISTS (SELECT 1 FROM measurements n
-                     WHERE n.environment_id = b.environment_id AND n.problem_id = b.problem_id
-                       AND n.source_id = b.source_id AND n.configuration_id = b.configuration_id
-                       AND (n.created_at, n.median_us, n.machine, n.outcome, n.id) >
-                           (b.created_at, b.median_us, b.machine, b.outcome, b.id))
      AND NOT EXISTS (SELECT 1 FROM verdicts_in_force v
                      WHERE v.environment_id = b.environment_id AND v.problem_id = b.problem_id
                        AND v.configuration_id = b.configuration_id AND v.verdict = 'ban')

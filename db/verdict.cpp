@@ -33,10 +33,11 @@ Subject subject_of(sqlite::Connection& connection, const Verdict& verdict) {
 
 /// What became of the configuration with the current sources, when that rules out that it wins.
 std::optional<std::string> why_not(sqlite::Connection& connection, const Subject& subject, const std::string& op) {
-  sqlite::Statement newest(connection,
-                           "SELECT m.outcome FROM sources s JOIN source_hashes h ON h.hash = s.current_hash "
-                           "JOIN measurements m ON m.environment_id = ?1 AND m.problem_id = ?2 AND m.source_id = h.id "
-                           "AND m.configuration_id = ?3 WHERE s.op = ?4 ORDER BY m.created_at DESC, m.id DESC LIMIT 1");
+  sqlite::Statement newest(
+      connection,
+      "SELECT m.outcome FROM sources s JOIN source_hashes h ON h.hash = s.current_hash "
+      "JOIN newest_measurements m ON m.environment_id = ?1 AND m.problem_id = ?2 AND m.source_id = "
+      "h.id AND m.configuration_id = ?3 WHERE s.op = ?4");
   newest.bind(subject.environment, subject.problem, subject.configuration, op);
   if (!newest.step()) return "it has no trial with the current sources; 'wavetune tune' must try it first";
   const std::string outcome = newest.text(0);
@@ -44,30 +45,21 @@ std::optional<std::string> why_not(sqlite::Connection& connection, const Subject
   return fmt::format("its newest trial with the current sources ended with {}", outcome);
 }
 
-/// The newest verdict on a configuration and when it was made.
-std::optional<std::pair<VerdictKind, std::string>> newest_verdict(sqlite::Connection& connection,
-                                                                  const Subject& subject) {
+/// Whether the configuration is pinned or banned now.
+bool is_under_verdict(sqlite::Connection& connection, const Subject& subject) {
   sqlite::Statement query(connection,
-                          "SELECT verdict, created_at FROM verdicts WHERE environment_id = ?1 AND problem_id = ?2 AND "
-                          "configuration_id = ?3 ORDER BY created_at DESC, id DESC LIMIT 1");
-  query.bind(subject.environment, subject.problem, subject.configuration);
-  if (!query.step()) return std::nullopt;
-  return std::pair(verdict_from_string(query.text(0)).value_or(VerdictKind::none), query.text(1));
-}
-
-/// When the newest verdict on any configuration of the problem was made; empty: there is none.
-std::string newest_of_problem(sqlite::Connection& connection, const Subject& subject) {
-  sqlite::Statement query(
-      connection, "SELECT ifnull(max(created_at), '') FROM verdicts WHERE environment_id = ?1 AND problem_id = ?2");
-  query.bind(subject.environment, subject.problem);
-  query.step();
-  return query.text(0);
+                          "SELECT 1 FROM verdicts_in_force WHERE environment_id = ?1 AND problem_id = ?2 AND "
+                          "configuration_id = ?3");
+  return query.bind(subject.environment, subject.problem, subject.configuration).step();
 }
 
 /// Later than every verdict on the problem, even where the clock has gone back: their times tell their order, in
 /// another database, too.
 std::string time_of_next(sqlite::Connection& connection, const Subject& subject) {
-  return utc_after(newest_of_problem(connection, subject));
+  sqlite::Statement newest(
+      connection, "SELECT ifnull(max(created_at), '') FROM verdicts WHERE environment_id = ?1 AND problem_id = ?2");
+  newest.bind(subject.environment, subject.problem).step();
+  return utc_after(newest.text(0));
 }
 
 Effect effect_of(VerdictKind kind, bool newest, bool can_win, bool wins) {
@@ -117,8 +109,7 @@ void insert_verdict(sqlite::Connection& connection, const Verdict& verdict) {
       fmt::format("{} of {} for {}", to_string(verdict.kind), to_text(verdict.config), verdict.problem.key());
   if (verdict.reason.empty()) fail(ErrorKind::usage, "{}: has no reason; say why", what);
   const Subject subject = subject_of(connection, verdict);
-  const auto before = newest_verdict(connection, subject);
-  if (verdict.kind == VerdictKind::none && (!before || before->first == VerdictKind::none)) {
+  if (verdict.kind == VerdictKind::none && !is_under_verdict(connection, subject)) {
     fail(ErrorKind::usage, "{}: it is neither pinned nor banned; 'wavetune db verdicts' lists what is", what);
   }
   if (verdict.kind == VerdictKind::pin) {

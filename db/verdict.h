@@ -46,7 +46,7 @@ struct StoredVerdict {
 
 /// Rows of table verdicts, as the functions of rows.h.
 ///
-/// Inside a transaction. Newer than every verdict on this configuration, whatever the clock says. Throws Error usage,
+/// Inside a transaction. Newer than every verdict on this problem, whatever the clock says. Throws Error usage,
 /// and stores nothing: no reason; an environment or a problem that the database does not have; a pin that could not
 /// win; a "none" where there is nothing to take back.
 void insert_verdict(sqlite::Connection& connection, const Verdict& verdict);

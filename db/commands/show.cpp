@@ -36,7 +36,7 @@ std::vector<Section> sections_of(const Database& database, std::string_view op) 
     if (section != sections.end() && (op.empty() || op == count.op))
       section->counts[count.op][count.outcome] = count.count;
   }
-  for (const Machine& machine : op.empty() ? database.machines() : std::vector<Machine>()) {
+  for (const Machine& machine : op.empty() ? database.machine_counts() : std::vector<Machine>()) {
     const auto section = section_of(machine.environment);
     if (section != sections.end()) section->machines[machine.name] = machine.trials;
   }

@@ -73,10 +73,7 @@ void list_doomed(sqlite::Connection& connection, const GarbageOptions& options) 
   connection.execute(fmt::format(
       "INSERT INTO doomed (id, reason) SELECT id, reason FROM ("
       "SELECT m.id, CASE WHEN s.known = 0 THEN {} WHEN s.hash IS NOT NULL AND h.hash <> s.hash THEN {} "
-      "WHEN EXISTS (SELECT 1 FROM measurements n WHERE n.environment_id = m.environment_id AND n.problem_id = "
-      "m.problem_id AND n.source_id = m.source_id AND n.configuration_id = m.configuration_id AND "
-      "(n.created_at, n.median_us, n.machine, n.outcome, n.id) > "
-      "(m.created_at, m.median_us, m.machine, m.outcome, m.id)) THEN {} {} END AS reason "
+      "WHEN NOT EXISTS (SELECT 1 FROM newest_measurements n WHERE n.id = m.id) THEN {} {} END AS reason "
       "FROM measurements m JOIN problems p ON p.id = m.problem_id JOIN standing s ON s.op = p.op "
       "JOIN source_hashes h ON h.id = m.source_id) "
       "WHERE reason IS NOT NULL AND id NOT IN (SELECT id FROM winners) ORDER BY reason, id",

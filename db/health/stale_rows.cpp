@@ -64,7 +64,7 @@ void find_stale_trials(sqlite::Connection& connection, const BuildKnowledge& kno
   }
 }
 
-/// Environments of a device for which there is one with a newer compiler or another, later used driver.
+/// Environments of an architecture for which there is one with a newer version of the same compiler.
 void find_stale_environments(sqlite::Connection& connection, std::vector<Finding>& findings) {
   struct Used {
     Environment environment;

@@ -96,9 +96,11 @@ void find_unreachable_rows(sqlite::Connection& connection, const BuildKnowledge&
              "(SELECT id FROM winners))",
              "code objects", "they belong to configurations that do not win", gc_drops);
   count_rows(connection, findings,
-             "SELECT count(*) FROM layouts l WHERE NOT EXISTS (SELECT 1 FROM winners w WHERE w.environment_id = "
-             "l.environment_id)",
-             "layouts", "nothing wins in their environment: the times that they were chosen by count no more",
+             "SELECT count(*) FROM layouts l JOIN environments e ON e.id = l.environment_id WHERE NOT EXISTS "
+             "(SELECT 1 FROM winners w JOIN environments o ON o.id = w.environment_id WHERE o.device = e.device AND "
+             "o.arch = e.arch AND o.cu_count = e.cu_count) AND NOT EXISTS (SELECT 1 FROM published_times t WHERE "
+             "t.arch = e.arch AND t.cu_count = e.cu_count)",
+             "layouts", "no time of such devices is left that they could have been chosen by",
              "'wavetune tune' or 'wavetune layout' chooses again");
   count_rows(
       connection, findings,

@@ -15,8 +15,6 @@
 namespace wavetune::db {
 namespace {
 
-constexpr const char* restore = "restore a copy, or import an export of it into a new database";
-
 /// What is wrong with a row; nothing when it is sound.
 using Complaint = std::function<std::optional<std::string>(const sqlite::Statement& row)>;
 

@@ -13,7 +13,6 @@
 namespace wavetune::db {
 namespace {
 
-constexpr const char* restore = "restore a copy, or import an export of it into a new database";
 // So many of a kind are named; the rest is counted.
 constexpr std::size_t most_named = 5;
 

@@ -49,12 +49,12 @@ class Shapes {
   std::map<db::Problem, kernels::Choice> choices_;
 };
 
-StepTime time_step(const ServedModel& served, const CoveredStep& step, const CostTable& costs, double steps,
-                   Shapes& shapes) {
+CoveredTime time_step(const ServedModel& served, const CoveredStep& step, const CostTable& costs, double steps,
+                      Shapes& shapes) {
   const engine::ExecutorOptions& executor = served.sizes.executor;
   const model::Program& program = served.sizes.program;
   const model::StepShape rounded = kernels::lookup_shape(step.shape, executor.max_step_tokens, executor.max_samples);
-  StepTime time;
+  CoveredTime time;
   time.step = step;
   std::vector<std::pair<CoveredShape*, double>> calls;
   const auto add = [&](const db::Problem& problem, const db::Problem& lookup) {

@@ -31,7 +31,7 @@ struct CoveredShape {
   double share = 0;  ///< of a step's time, mean over the steps
 };
 
-struct StepTime {
+struct CoveredTime {
   CoveredStep step;
   double us = 0;
   double measured_us = 0;  ///< of it from measurements; the rest is estimated (CostTable)
@@ -45,7 +45,7 @@ struct FamilyTime {
 };
 
 struct CoverageReport {
-  std::vector<StepTime> steps;
+  std::vector<CoveredTime> steps;
   std::vector<FamilyTime> families;  ///< by share, largest first
   std::vector<CoveredShape> shapes;  ///< by share, largest first
 

@@ -22,7 +22,7 @@ std::vector<db::Table::Column> with_matches(std::vector<db::Table::Column> colum
 std::string steps_text(const CoverageReport& report) {
   db::Table table(
       with_matches({{"step", db::Align::left}, {"time ms", db::Align::right}, {"measured", db::Align::right}}));
-  for (const StepTime& time : report.steps) {
+  for (const CoveredTime& time : report.steps) {
     std::vector<std::string> cells{time.step.name, fmt::format("{:.3f}", time.us / 1e3),
                                    percent(time.measured_us / time.us)};
     for (const double us : time.by_match) cells.push_back(percent(us / time.us));
@@ -76,7 +76,7 @@ std::string coverage_text(const CoverageReport& report, std::size_t most) {
 
 json coverage_json(const CoverageReport& report) {
   json steps = json::array(), families = json::array(), shapes = json::array();
-  for (const StepTime& time : report.steps) {
+  for (const CoveredTime& time : report.steps) {
     steps.push_back({{"name", time.step.name},
                      {"tokens", time.step.shape.tokens},
                      {"samples", time.step.shape.samples},

@@ -119,6 +119,19 @@ TEST_F(HealthTest, WhatIsUnreadableIsCorrupt) {
   }
 }
 
+TEST_F(HealthTest, ALayoutPlannedFromPublishedTimesOrForAnotherDriverIsNotUnreachable) {
+  add(trial(32, 10));
+  Environment other_driver = example_environment();
+  other_driver.driver = "";
+  database_.put_layout(other_driver, example_layout());
+  Environment planned{"AMD Instinct MI300X", "gfx942", 304, "", "", ""};
+  database_.put_layout(planned, example_layout());
+  ASSERT_EQ(findings().size(), 1u);
+  const PublishedTime published{"aiter", "gfx942", 304, example_problem(), 5, "kernel", "us", "5", "a.csv", ""};
+  database_.add_published({{published}});
+  EXPECT_TRUE(findings().empty());
+}
+
 TEST_F(HealthTest, StaleAndUnreachableSayWhy) {
   add(trial(32, 10));
   add(trial(64, 5, "old"));
@@ -161,7 +174,7 @@ TEST_F(HealthTest, StaleAndUnreachableSayWhy) {
   expect("ok trials of gemm", Severity::unreachable, 1, "bm is too large");
   expect("pin of " + example_problem().key(), Severity::unreachable, 1, "no ok trial");
   expect("code objects", Severity::unreachable, 1, "do not win");
-  expect("layouts", Severity::unreachable, 1, "nothing wins");
+  expect("layouts", Severity::unreachable, 1, "no time of such devices");
   EXPECT_EQ(found.size(), 8u);
   testing::internal::CaptureStdout();
   EXPECT_EQ(db_command({"verify", "--db", file_, "--json"}, knowledge()), 0) << "none of this is corrupt";

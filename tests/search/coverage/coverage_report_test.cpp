@@ -50,14 +50,16 @@ CoverageReport report_of(const std::vector<db::Winner>& winners, const std::vect
   return cover(tiny_model(), steps, kernels::WinnerIndex(winners), CostTable(winners, peak), limits);
 }
 
-double share_of(const StepTime& time, Match match) { return time.by_match[static_cast<std::size_t>(match)] / time.us; }
+double share_of(const CoveredTime& time, Match match) {
+  return time.by_match[static_cast<std::size_t>(match)] / time.us;
+}
 
 TEST(Coverage, EachCallOfAStepIsCountedAsItIsMatched) {
   const std::vector<db::Winner> winners{winner(gemm(2), 10), winner(gemm(4), 20), winner(gemm(2, 32), 30)};
   const CoverageReport report = report_of(winners, {2, 3});
   ASSERT_EQ(report.steps.size(), 2u);
-  const StepTime& two = report.steps[0];
-  const StepTime& three = report.steps[1];
+  const CoveredTime& two = report.steps[0];
+  const CoveredTime& three = report.steps[1];
   // Two products of 10 and 30 us that are tuned; the sampler is not.
   EXPECT_NEAR(two.by_match[static_cast<std::size_t>(Match::exact)], 40, 1e-9);
   EXPECT_NEAR(two.measured_us, 40, 1e-9);
@@ -79,7 +81,7 @@ TEST(Coverage, SharesAddUpInEveryTable) {
     by_family += std::accumulate(family.share.begin(), family.share.end(), 0.0);
     shapes += std::accumulate(family.shapes.begin(), family.shapes.end(), std::int64_t{0});
   }
-  for (const StepTime& time : report.steps) {
+  for (const CoveredTime& time : report.steps) {
     EXPECT_NEAR(std::accumulate(time.by_match.begin(), time.by_match.end(), 0.0), time.us, 1e-9);
     untuned += (share_of(time, Match::nearest) + share_of(time, Match::fallback)) / 3;
   }
