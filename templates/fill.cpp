@@ -1,5 +1,7 @@
 #include "templates/fill.h"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -9,6 +11,33 @@
 
 namespace wavetune::templates {
 namespace {
+
+/// Numbers by their place in a tensor (splitmix64), so that blocks can be filled side by side and come out the same
+/// whoever fills them.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : seed_(seed) {}
+  std::uint64_t operator()(std::int64_t place) const {
+    std::uint64_t bits = seed_ + (static_cast<std::uint64_t>(place) + 1) * 0x9E3779B97F4A7C15;
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+    return bits ^ bits >> 31;
+  }
+
+ private:
+  std::uint64_t seed_;
+};
+
+constexpr std::int64_t block_elements = std::int64_t{1} << 14;
+
+/// fill(begin, end) for blocks of `count` elements; blocks begin at multiples of block_elements.
+template <class Fill>
+void in_blocks(std::int64_t count, const Fill& fill) {
+  const std::int64_t blocks = (count + block_elements - 1) / block_elements;
+  tbb::parallel_for(std::int64_t{0}, blocks, [&](std::int64_t block) {
+    fill(block * block_elements, std::min(count, (block + 1) * block_elements));
+  });
+}
 
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
@@ -36,17 +65,23 @@ void repeat(std::span<std::byte> bytes, std::size_t period) {
 void fill_normal(HostTensor& tensor, std::mt19937_64& random, double scale) {
   constexpr std::int64_t outlier_period = 512;
   const std::int64_t drawn = std::min(tensor.count(), drawn_elements);
-  for (std::int64_t i = 0; i < drawn; ++i) tensor.set(i, scale * near_normal(random()));
-  for (std::int64_t i = 0; i + outlier_period <= drawn; i += outlier_period) {
-    const std::int64_t at = i + static_cast<std::int64_t>(random() % outlier_period);
-    tensor.set(at, 8.0 * tensor.at(at));
-  }
+  const Draws draw(random()), draw_outlier(random());
+  in_blocks(drawn, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) tensor.set(i, scale * near_normal(draw(i)));
+    for (std::int64_t i = begin; i + outlier_period <= end; i += outlier_period) {
+      const std::int64_t at = i + static_cast<std::int64_t>(draw_outlier(i) % outlier_period);
+      tensor.set(at, 8.0 * tensor.at(at));
+    }
+  });
   if (drawn < tensor.count()) repeat(tensor.bytes(), drawn_bytes(tensor.dtype()));
 }
 
 void fill_uniform(HostTensor& tensor, std::mt19937_64& random, double low, double high) {
   const std::int64_t drawn = std::min(tensor.count(), drawn_elements);
-  for (std::int64_t i = 0; i < drawn; ++i) tensor.set(i, low + (high - low) * unit(random()));
+  const Draws draw(random());
+  in_blocks(drawn, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) tensor.set(i, low + (high - low) * unit(draw(i)));
+  });
   if (drawn < tensor.count()) repeat(tensor.bytes(), drawn_bytes(tensor.dtype()));
 }
 

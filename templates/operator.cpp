@@ -52,6 +52,12 @@ Comparison Operator::compare(const Problem& problem, std::span<const HostTensor>
   return result;
 }
 
+ComparedOperand Operator::compared(const Problem& problem, std::size_t index) const {
+  const Role role = operands(problem).at(index).role;
+  const bool looked_at = role == Role::output || role == Role::inout;
+  return {looked_at ? Compared::elements : Compared::not_at_all, tolerance(problem)};
+}
+
 std::vector<ResourceEstimate> Operator::estimate(const Problem& problem, const Config& config,
                                                  const DeviceLimits& limits) const {
   std::vector<ResourceEstimate> estimates;

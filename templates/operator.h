@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -104,6 +105,24 @@ struct Comparison {
   bool passes() const { return worst <= 1.0; }
 };
 
+/// What compare() does with an operand: so that outputs can be compared where they are, on the device.
+enum class Compared : std::uint8_t {
+  not_at_all,
+  elements,        ///< each element within the tolerance
+  in_its_own_way,  ///< only compare() knows
+};
+struct ComparedOperand {
+  Compared how = Compared::not_at_all;
+  Tolerance tolerance;
+};
+
+/// Some elements of an output as reference() has them: what an answer computed on the device is held to.
+struct ReferenceSample {
+  std::size_t operand = 0;
+  std::vector<std::int64_t> indices;  ///< ascending
+  std::vector<double> values;
+};
+
 /// One of the texts that a kernel is made of.
 struct SourceText {
   std::string path;
@@ -177,9 +196,24 @@ class Operator {
   /// element.
   virtual Comparison compare(const Problem& problem, std::span<const HostTensor> got,
                              std::span<const HostTensor> expected) const;
+  /// What compare() does with operand `index`. The default goes with the default compare().
+  virtual ComparedOperand compared(const Problem& problem, std::size_t index) const;
+
+  /// The launch that computes what reference() does in plain code on the device, of a kernel in reference_file:
+  /// `buffers` hold all operands in order, dense, in rows. Nothing: only the host computes it.
+  virtual std::optional<Launch> reference_launch(const Problem&, std::span<void* const> /*buffers*/) const {
+    return std::nullopt;
+  }
+  /// A few thousand elements spread over the output, the first and last rows and columns among them, computed as
+  /// reference() does. Only of operators with a reference_launch().
+  virtual ReferenceSample reference_sample(const Problem&, std::span<const HostTensor> /*inputs*/) const { return {}; }
 
   virtual Cost cost(const Problem& problem) const = 0;
 };
+
+/// The kernels of reference_launch(), to be compiled after the target's prelude. No part of any source_hash: they
+/// decide nothing about a configuration's kernels, and what they compute is held to reference_sample().
+inline constexpr std::string_view reference_file = "templates/gemm/reference.hip";
 
 /// Content hash of everything that decides what a kernel of this operator computes: its sources, the preludes, and
 /// Operator::version(). A trial made with another hash does not win.

@@ -1,5 +1,8 @@
 #include "templates/gemm/arrange.h"
 
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -28,13 +31,18 @@ void shuffle_weights(std::span<const std::byte> rows, std::int64_t n, std::int64
   }
   check_sizes(rows.size(), static_cast<std::size_t>(n * k_bytes), shuffled.size(), shuffled_weight_bytes(n, k_bytes));
   if (n % shuffle_rows != 0) std::ranges::fill(shuffled, std::byte{0});
-  for (std::int64_t row = 0; row < n; ++row) {
+  const auto shuffle_row = [&](std::int64_t row) {
     const std::byte* from = rows.data() + row * k_bytes;
     std::byte* to = shuffled.data() + row / shuffle_rows * shuffle_rows * k_bytes + row % shuffle_rows * shuffle_bytes;
     for (std::int64_t k = 0; k < k_bytes; k += shuffle_bytes) {
       std::memcpy(to + k * shuffle_rows, from + k, static_cast<std::size_t>(shuffle_bytes));
     }
-  }
+  };
+  // Weights of experts are gigabytes.
+  tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, n, 4 * shuffle_rows),
+                    [&](const tbb::blocked_range<std::int64_t>& range) {
+                      for (std::int64_t row = range.begin(); row < range.end(); ++row) shuffle_row(row);
+                    });
 }
 
 std::size_t shuffled_scale_bytes(std::int64_t rows, std::int64_t cols) {

@@ -1,5 +1,7 @@
 #include "templates/gemm/gemm.h"
 
+#include <tbb/parallel_for.h>
+
 #include <cmath>
 
 #include "db/base/error.h"
@@ -8,6 +10,7 @@
 #include "templates/gemm/matrix.h"
 #include "templates/gemm/nvidia.h"
 #include "templates/gemm/product.h"
+#include "templates/gemm/product_reference.h"
 #include "templates/gemm/scaling.h"
 
 namespace wavetune::templates {
@@ -177,6 +180,38 @@ class Gemm final : public Operator {
         tensor(at.c)->set(batch * d.m * d.n + i, c[static_cast<std::size_t>(i)]);
       }
     }
+  }
+
+  std::optional<Launch> reference_launch(const Problem& problem, std::span<void* const> buffers) const override {
+    const Dims d(problem);
+    const Operands at(d.format);
+    const auto buffer = [&](int index) { return index < 0 ? nullptr : buffers[static_cast<std::size_t>(index)]; };
+    return product_reference_launch(
+        {d.format, d.batch, d.m, d.m, d.n, d.k},
+        {buffer(0), buffer(at.scale_a), buffer(at.b), buffer(at.scale_b), nullptr, nullptr, buffer(at.c)});
+  }
+
+  ReferenceSample reference_sample(const Problem& problem, std::span<const HostTensor> inputs) const override {
+    const Dims d(problem);
+    const Operands at(d.format);
+    const auto tensor = [&](int index) { return index < 0 ? nullptr : &inputs[static_cast<std::size_t>(index)]; };
+    ReferenceSample sample;
+    sample.operand = static_cast<std::size_t>(at.c);
+    const std::vector<std::int64_t> columns = spread_over(d.n, sampled_columns);
+    // Rows of all batches, one after the other.
+    for (const std::int64_t row : spread_over(d.batch * d.m, sampled_rows)) {
+      const std::int64_t batch = row / d.m;
+      const std::vector<float> a =
+          scaled_row(inputs[0], tensor(at.scale_a), d.format.scale_x, Side::activations, batch, d.m, d.k, row % d.m);
+      std::vector<double> sums(columns.size());
+      tbb::parallel_for(std::size_t{0}, columns.size(), [&](std::size_t j) {
+        sums[j] = dot(a, scaled_row(*tensor(at.b), tensor(at.scale_b), d.format.scale_w, Side::weights, batch, d.n, d.k,
+                                    columns[j]));
+      });
+      for (const std::int64_t column : columns) sample.indices.push_back(row * d.n + column);
+      sample.values.insert(sample.values.end(), sums.begin(), sums.end());
+    }
+    return sample;
   }
 
   Tolerance tolerance(const Problem& problem) const override {

@@ -211,6 +211,12 @@ class GroupedGemm final : public Operator {
   void reference(const Problem& problem, const Scalars&, std::span<HostTensor> tensors) const override {
     grouped_gemm_reference(GroupedDims(problem), tensors);
   }
+  std::optional<Launch> reference_launch(const Problem& problem, std::span<void* const> buffers) const override {
+    return grouped_gemm_reference_launch(GroupedDims(problem), buffers);
+  }
+  ReferenceSample reference_sample(const Problem& problem, std::span<const HostTensor> inputs) const override {
+    return grouped_gemm_reference_sample(GroupedDims(problem), inputs);
+  }
   Tolerance tolerance(const Problem& problem) const override {
     const MatrixFormat format = GroupedDims(problem).format;
     Tolerance limit = product_tolerance(format.x == DType::f32 ? DType::f32 : DType::bf16, format.out);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "templates/common/launch.h"
 #include "templates/fill.h"
 #include "templates/gemm/product.h"
+#include "templates/gemm/product_reference.h"
 #include "templates/gemm/scaling.h"
 
 namespace wavetune::templates {
@@ -64,10 +66,12 @@ void grouped_gemm_fill(const GroupedDims& d, std::mt19937_64& random, std::span<
   for (std::size_t s = 0; s < order.size(); ++s) {
     at(tensors, places.order)->set(static_cast<std::int64_t>(s), static_cast<double>(order[s]));
   }
-  for (std::int64_t expert = 0; expert <= d.experts; ++expert) {
-    at(tensors, places.offsets())
-        ->set(expert,
-              static_cast<double>(std::ranges::count_if(expert_of_pair, [&](std::int64_t e) { return e < expert; })));
+  // Pairs of experts below each.
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(d.experts) + 1);
+  for (const std::int64_t expert : expert_of_pair) ++offsets[static_cast<std::size_t>(expert) + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  for (std::size_t expert = 0; expert < offsets.size(); ++expert) {
+    at(tensors, places.offsets())->set(static_cast<std::int64_t>(expert), static_cast<double>(offsets[expert]));
   }
 }
 
@@ -101,6 +105,47 @@ void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors)
       }
     }
   });
+}
+
+Launch grouped_gemm_reference_launch(const GroupedDims& d, std::span<void* const> buffers) {
+  const GroupedOperands places(d.format);
+  const auto buffer = [&](int index) { return index < 0 ? nullptr : buffers[static_cast<std::size_t>(index)]; };
+  // A token has no expert twice, so that an expert has m rows at most.
+  return product_reference_launch({d.format, d.experts, d.m, d.x_rows(), d.n, d.k, d.swiglu != 0, d.topk},
+                                  {buffer(0), buffer(places.scale_x), buffer(places.w), buffer(places.scale_w),
+                                   buffer(places.order), buffer(places.offsets()), buffer(places.out())});
+}
+
+ReferenceSample grouped_gemm_reference_sample(const GroupedDims& d, std::span<const HostTensor> inputs) {
+  const GroupedOperands places(d.format);
+  const auto tensor = [&](int index) { return index < 0 ? nullptr : &inputs[static_cast<std::size_t>(index)]; };
+  const auto order = tensor(places.order)->as<std::int32_t>();
+  const auto offsets = tensor(places.offsets())->as<std::int32_t>();
+  const std::vector<std::int64_t> columns = spread_over(d.n, sampled_columns);
+  std::map<std::int64_t, std::vector<double>> by_target;  // rows of the output
+  for (const std::int64_t s : spread_over(d.pairs(), sampled_rows)) {
+    const std::int64_t pair = order[static_cast<std::size_t>(s)];
+    const std::int64_t expert = std::ranges::upper_bound(offsets, static_cast<std::int32_t>(s)) - offsets.begin() - 1;
+    const std::vector<float> x = scaled_row(inputs[0], tensor(places.scale_x), d.format.scale_x, Side::activations, 0,
+                                            d.x_rows(), d.k, d.swiglu != 0 ? pair / d.topk : s);
+    std::vector<double>& values = by_target[d.swiglu != 0 ? s : pair];
+    values.resize(columns.size());
+    tbb::parallel_for(std::size_t{0}, columns.size(), [&](std::size_t j) {
+      const auto sum = [&](std::int64_t column) {
+        return dot(x, scaled_row(*tensor(places.w), tensor(places.scale_w), d.format.scale_w, Side::weights, expert,
+                                 d.parts() * d.n, d.k, column));
+      };
+      const double gate = sum(columns[j]);
+      values[j] = d.swiglu != 0 ? gate / (1.0 + std::exp(-gate)) * sum(d.n + columns[j]) : gate;
+    });
+  }
+  ReferenceSample sample;
+  sample.operand = static_cast<std::size_t>(places.out());
+  for (const auto& [row, values] : by_target) {
+    for (const std::int64_t column : columns) sample.indices.push_back(row * d.n + column);
+    sample.values.insert(sample.values.end(), values.begin(), values.end());
+  }
+  return sample;
 }
 
 }  // namespace wavetune::templates

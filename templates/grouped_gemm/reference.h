@@ -39,4 +39,8 @@ struct GroupedOperands {
 void grouped_gemm_fill(const GroupedDims& d, std::mt19937_64& random, std::span<HostTensor> tensors);
 void grouped_gemm_reference(const GroupedDims& d, std::span<HostTensor> tensors);
 
+/// The same on the device, and a sample of it (Operator::reference_launch, reference_sample).
+Launch grouped_gemm_reference_launch(const GroupedDims& d, std::span<void* const> buffers);
+ReferenceSample grouped_gemm_reference_sample(const GroupedDims& d, std::span<const HostTensor> inputs);
+
 }  // namespace wavetune::templates

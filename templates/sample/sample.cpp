@@ -162,6 +162,9 @@ class Sample final : public Operator {
   }
 
   Tolerance tolerance(const Problem&) const override { return {0.0, 0.0}; }
+  ComparedOperand compared(const Problem&, std::size_t index) const override {
+    return {index == token ? Compared::in_its_own_way : Compared::not_at_all, {}};
+  }
 
   Comparison compare(const Problem& problem, std::span<const HostTensor> got,
                      std::span<const HostTensor> expected) const override {

@@ -252,6 +252,15 @@ Comparison SpecOperator::compare(const Problem&, std::span<const HostTensor> got
   return result;
 }
 
+ComparedOperand SpecOperator::compared(const Problem&, std::size_t index) const {
+  std::size_t next = 0;
+  for (const KernelArgument& argument : parts_->spec.arguments) {
+    if (!argument.vector || next++ != index) continue;
+    return {argument.compared ? Compared::elements : Compared::not_at_all, argument.tolerance};
+  }
+  fail(ErrorKind::internal, "the kernel has no operand {}", index);
+}
+
 Cost SpecOperator::cost(const Problem&) const { return parts_->spec.cost.value_or(Cost{}); }
 
 }  // namespace wavetune::templates

@@ -47,6 +47,7 @@ class SpecOperator final : public Operator {
   Tolerance tolerance(const Problem& problem) const override;
   Comparison compare(const Problem& problem, std::span<const HostTensor> got,
                      std::span<const HostTensor> expected) const override;
+  ComparedOperand compared(const Problem& problem, std::size_t index) const override;
   Cost cost(const Problem& problem) const override;
 
  private:
