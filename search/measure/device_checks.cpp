@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "templates/embedded.h"
+
 namespace wavetune::measure {
 namespace {
 
@@ -34,6 +36,32 @@ extern "C" __global__ __launch_bounds__(64) void check_bands(BandsParams p) {
   for (long long i = threadIdx.x; i < p.bytes; i += 64) differs = differs || band[i] != 0xFF;
   if (differs) p.flags[blockIdx.x] = 1;
 }
+struct CompareParams {
+  const void* got; const void* expected; long long count; int type; double absolute; double relative; float* worst;
+};
+extern "C" __global__ __launch_bounds__(256) void check_elements(CompareParams p) {
+  __shared__ float waves[256];
+  const long long step = static_cast<long long>(gridDim.x) * 256;
+  double worst = 0.0;
+  for (long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x; i < p.count; i += step) {
+    const float got = p.type == 0 ? static_cast<const float*>(p.got)[i]
+                                  : wt::to_float(static_cast<const wt::bf16*>(p.got)[i]);
+    const float expected = p.type == 0 ? static_cast<const float*>(p.expected)[i]
+                                       : wt::to_float(static_cast<const wt::bf16*>(p.expected)[i]);
+    if (got == expected) continue;
+    const double wanted = expected, difference = got - wanted;
+    const double d = (difference < 0 ? -difference : difference) /
+                     (p.absolute + p.relative * (wanted < 0 ? -wanted : wanted));
+    if (!(d <= worst)) worst = d < 1e30 ? d : static_cast<double>(__builtin_inff());  // also for NaN
+  }
+  const float of_wave = wt::wave_max(static_cast<float>(worst));
+  if (wt::lane() == 0) waves[wt::wave()] = of_wave;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  float most = 0.0f;
+  for (int i = 0; i < 256 / wt::wave_size; ++i) most = waves[i] > most ? waves[i] : most;
+  p.worst[blockIdx.x] = most;
+}
 )";
 
 struct DiffersParams {
@@ -48,8 +76,18 @@ struct BandsParams {
   void* flags;
 };
 
+struct CompareParams {
+  const void* got;
+  const void* expected;
+  std::int64_t count;
+  std::int32_t type;
+  double absolute, relative;
+  void* worst;
+};
+
 constexpr std::size_t block_bytes = 256 * 64;  // that one block looks at, about
 constexpr std::size_t most_blocks = 4096;
+constexpr std::size_t block_elements = 256 * 16, most_compare_blocks = 1024;  // of outputs
 
 template <class Params>
 void launch(const hip::Api& api, hipFunction_t function, std::size_t blocks, std::uint32_t threads, hipStream_t stream,
@@ -61,13 +99,16 @@ void launch(const hip::Api& api, hipFunction_t function, std::size_t blocks, std
 
 }  // namespace
 
-std::string device_checks_source() { return source; }
+std::string device_checks_source() {
+  return source + std::string(templates::embedded_source(std::string(templates::reference_file)));
+}
 
 DeviceChecks::DeviceChecks(const hip::Api& api, std::span<const std::byte> code)
     : api_(api),
       module_(hip::load_module(api, code)),
       differs_(hip::get_function(api, module_, "check_differs")),
-      bands_hold_(hip::get_function(api, module_, "check_bands")) {}
+      bands_hold_(hip::get_function(api, module_, "check_bands")),
+      elements_(hip::get_function(api, module_, "check_elements")) {}
 
 void DeviceChecks::reserve(std::size_t flags, std::size_t bands) {
   if (flags_.bytes() < flags * sizeof(std::int32_t)) flags_ = hip::DeviceBuffer(api_, flags * sizeof(std::int32_t));
@@ -103,6 +144,32 @@ std::vector<bool> DeviceChecks::changed(hipStream_t stream, std::span<const Copy
   std::vector<bool> changed(count);
   for (std::size_t i = 0; i < count; ++i) changed[i] = host[i] != 0;
   return changed;
+}
+
+bool DeviceChecks::compares(templates::DType type) {
+  return type == templates::DType::f32 || type == templates::DType::bf16;
+}
+
+double DeviceChecks::worst(hipStream_t stream, const Elements& elements) {
+  if (elements.count == 0) return 0;
+  const std::size_t blocks =
+      std::clamp<std::size_t>(static_cast<std::size_t>(elements.count) / block_elements, 1, most_compare_blocks);
+  if (worst_.bytes() == 0) worst_ = hip::DeviceBuffer(api_, most_compare_blocks * sizeof(float));
+  launch(api_, elements_, blocks, 256, stream,
+         CompareParams{elements.got, elements.expected, elements.count, elements.type == templates::DType::f32 ? 0 : 1,
+                       elements.tolerance.absolute, elements.tolerance.relative, worst_.get()});
+  std::vector<float> worst(blocks);
+  hip::check(api_,
+             api_.hipMemcpyAsync(worst.data(), worst_.get(), blocks * sizeof(float), hipMemcpyDeviceToHost, stream),
+             "hipMemcpyAsync of deviations");
+  hip::check(api_, api_.hipStreamSynchronize(stream), "hipStreamSynchronize after comparing outputs");
+  return *std::ranges::max_element(worst);
+}
+
+void DeviceChecks::compute(const templates::Launch& launch) {
+  hip::launch(api_, hip::get_function(api_, module_, launch.kernel), launch.grid, launch.block, launch.lds_bytes,
+              nullptr, launch.params);
+  hip::check(api_, api_.hipStreamSynchronize(nullptr), "hipStreamSynchronize after the reference");
 }
 
 }  // namespace wavetune::measure

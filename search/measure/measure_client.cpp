@@ -173,9 +173,19 @@ void MeasureClient::ensure_prepared(const db::Problem& problem, std::uint64_t se
   ensure_open();
   const std::string key = fmt::format("{} {}", seed, problem.key());
   if (prepared_ == key) return;
-  ask_surely({{"type", "prepare"}, {"problem", problem.key()}, {"seed", seed}}, {}, options_.prepare_timeout,
-             "compute the reference of " + problem.key());
+  const Clock::time_point begin = Clock::now();
+  const nlohmann::json answer = ask_surely({{"type", "prepare"}, {"problem", problem.key()}, {"seed", seed}}, {},
+                                           options_.prepare_timeout, "compute the reference of " + problem.key());
   prepared_ = key;
+  // The wall clock runs from the first measurement on.
+  if (first_begin_ != Clock::time_point{}) count(&Occupation::preparing_s, begin, answer.value("busy_us", 0.0));
+  if (const auto note = answer.value("note", std::string()); !note.empty() && options_.warn) options_.warn(note);
+}
+
+void MeasureClient::count(double Occupation::*waited_for, Clock::time_point begin, double busy_us) {
+  const double wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  occupation_.busy_s += busy_us * 1e-6;
+  occupation_.*waited_for += std::max(0.0, wall_s - busy_us * 1e-6);
 }
 
 std::optional<nlohmann::json> MeasureClient::ask_to_measure(const nlohmann::json& head,
@@ -190,12 +200,19 @@ std::optional<nlohmann::json> MeasureClient::ask_to_measure(const nlohmann::json
     failed.outcome = answer.ending == Ending::timed_out ? db::Outcome::timeout : db::Outcome::fault;
     failed.error = answer.error;
     // A kernel that hangs keeps the device busy until its process is killed.
-    if (answer.ending == Ending::timed_out) busy_s_ += std::chrono::duration<double>(last_end_ - begin).count();
+    const bool busy = answer.ending == Ending::timed_out;
+    count(&Occupation::trials_s, begin,
+          busy ? std::chrono::duration<double, std::micro>(last_end_ - begin).count() : 0);
     return std::nullopt;
   }
   std::span<const std::byte> nothing;
   nlohmann::json json = jit::unpack_message(answer.message, nothing);
   if (json.value("leaves", false)) stop();
+  double busy_us = 0;
+  if (json.contains("result")) busy_us = json.at("result").value("busy_us", 0.0);
+  for (const nlohmann::json& result : json.value("results", nlohmann::json::array()))
+    busy_us += result.value("busy_us", 0.0);
+  count(&Occupation::trials_s, begin, busy_us);
   if (json.value("ok", false)) return json;
   failed.outcome = db::Outcome::launch_error;
   failed.error = json.value("error", "no reason given");
@@ -214,9 +231,7 @@ MeasureResult MeasureClient::measure(const MeasureRequest& request) {
                                     {"timing", timing_to_json(request.timing)}},
                                    request.code, options_.run_timeout, result);
   if (!json) return result;
-  result = result_from_json(json->at("result"));
-  busy_s_ += result.busy_us * 1e-6;
-  return result;
+  return result_from_json(json->at("result"));
 }
 
 std::optional<MeasureResult> MeasureClient::measure(const MeasureRequest& request,
@@ -243,22 +258,30 @@ std::optional<std::vector<MeasureResult>> MeasureClient::contest(const ContestRe
       std::fill(results.begin() + 1, results.end(), results.front());
       return results;
     }
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      results[i] = result_from_json(json->at("results").at(i));
-      busy_s_ += results[i].busy_us * 1e-6;
-    }
+    for (std::size_t i = 0; i < results.size(); ++i) results[i] = result_from_json(json->at("results").at(i));
     return results;
   });
 }
 
-MeasureClient::Occupation MeasureClient::occupation() const {
-  return {std::chrono::duration<double>(last_end_ - first_begin_).count(), busy_s_};
+MeasureClient::Occupation& MeasureClient::Occupation::operator+=(const Occupation& other) {
+  wall_s += other.wall_s;
+  busy_s += other.busy_s;
+  preparing_s += other.preparing_s;
+  trials_s += other.trials_s;
+  return *this;
 }
 
-void MeasureClient::prepare_ahead(const db::Problem& problem, std::uint64_t seed) {
+MeasureClient::Occupation MeasureClient::occupation() const {
+  Occupation occupation = occupation_;
+  occupation.wall_s = std::chrono::duration<double>(last_end_ - first_begin_).count();
+  return occupation;
+}
+
+bool MeasureClient::prepare_ahead(const db::Problem& problem, std::uint64_t seed) {
   ensure_open();
-  ask_surely({{"type", "prepare_ahead"}, {"problem", problem.key()}, {"seed", seed}}, {}, options_.open_timeout,
-             "begin to prepare " + problem.key());
+  return ask_surely({{"type", "prepare_ahead"}, {"problem", problem.key()}, {"seed", seed}}, {}, options_.open_timeout,
+                    "begin to prepare " + problem.key())
+      .value("ready", false);
 }
 
 DevicePeak MeasureClient::peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels) {

@@ -23,6 +23,7 @@ struct MeasureClientOptions {
   std::shared_ptr<const ExternalKernel> external = {};  ///< a kernel that this build does not have; null: none
   /// device_checks_source(), compiled; null: the process looks at operands on the host.
   std::shared_ptr<const std::vector<std::byte>> checks = {};
+  std::function<void(const std::string&)> warn = {};  ///< told what a person should know of a problem; empty: nobody
   std::filesystem::path worker_executable = {};  ///< empty: this executable, started as `wavetune __measure-worker`
   std::chrono::milliseconds open_timeout{120'000};
   std::chrono::milliseconds prepare_timeout{900'000};  ///< input data and reference, computed on the host
@@ -50,17 +51,21 @@ class MeasureClient {
                                                     const std::function<bool()>& give_up);
 
   /// The problem will be measured soon: its data and reference are computed in the process while it measures another
-  /// one. Throws as measure() does.
-  void prepare_ahead(const db::Problem& problem, std::uint64_t seed = 1);
+  /// one. True when nothing is left to wait for. Throws as measure() does.
+  bool prepare_ahead(const db::Problem& problem, std::uint64_t seed = 1);
 
   /// Throws Error device when it cannot be measured.
   DevicePeak peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels);
 
-  /// From the first measurement's begin to the last one's end, and how much of it the device had copies or kernels to
-  /// work on. Preparing a problem on the host lies between measurements and counts as idle.
+  /// From when the first measurement can begin to the last one's end, how much of it the device had copies or kernels
+  /// to work on, and what it waited for in the rest. What is left, wall_s minus all the others, it waited for somebody
+  /// to ask: for compiled configurations, as a rule.
   struct Occupation {
     double wall_s = 0;
     double busy_s = 0;
+    double preparing_s = 0;  ///< for a problem to be prepared
+    double trials_s = 0;     ///< for the host's part of measurements: loading code, messages, comparing
+    Occupation& operator+=(const Occupation& other);
   };
   Occupation occupation() const;
 
@@ -90,6 +95,8 @@ class MeasureClient {
   /// What `work` gives; nothing when `give_up` said yes meanwhile.
   template <class Work>
   auto unless_given_up(const std::function<bool()>& give_up, const Work& work) -> std::optional<decltype(work())>;
+  /// Counts a request that kept the device's process from `begin` until now.
+  void count(double Occupation::*waited_for, std::chrono::steady_clock::time_point begin, double busy_us);
   void drain_error();
   void stop();
 
@@ -100,8 +107,8 @@ class MeasureClient {
   std::string prepared_;    ///< what the process has prepared: seed and problem key
   int starts_ = 0;
   std::chrono::steady_clock::time_point first_begin_{}, last_end_{};  ///< of measurements
-  double busy_s_ = 0;
-  std::function<bool()> give_up_;  ///< of the measurement in progress; empty: never
+  Occupation occupation_;                                             ///< without wall_s
+  std::function<bool()> give_up_;                                     ///< of the measurement in progress; empty: never
 };
 
 /// What of a dead process's standard error tells the reader most: a sanitizer's report from its headline on, else the

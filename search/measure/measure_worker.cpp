@@ -64,22 +64,23 @@ class Worker {
 
   nlohmann::json prepare(const nlohmann::json& request) {
     const Wanted wanted = wanted_of(request);
-    bench_->set_problem(problems_.get(wanted.name, [&] {
-      PreparedProblem prepared = prepare_problem(*wanted.op, wanted.problem, wanted.seed);
+    const Workbench::Selection selection = bench_->set_problem(problems_.get(wanted.name, [&] {
+      PreparedProblem prepared = prepare_problem(*wanted.op, wanted.problem, wanted.seed, bench_->reference_on());
       if (wanted.op == external_.get() && external_->has_reference_kernel())
         run_reference(*provider_, device_, *external_, reference_code_, prepared);
       return prepared;
     }));
-    return {{"ok", true}};
+    return {{"ok", true}, {"busy_us", selection.busy_us}, {"note", selection.note}};
   }
 
   nlohmann::json prepare_ahead(const nlohmann::json& request) {
     const Wanted wanted = wanted_of(request);
-    // A reference that is computed on the device is not made beside a measurement.
-    if (wanted.op != external_.get())
-      problems_.prepare_ahead(wanted.name,
-                              [wanted] { return prepare_problem(*wanted.op, wanted.problem, wanted.seed); });
-    return {{"ok", true}};
+    // A kernel from outside brings its own reference, which is not run beside a measurement.
+    if (wanted.op == external_.get()) return {{"ok", true}, {"ready", true}};
+    problems_.prepare_ahead(wanted.name, [wanted, where = bench_->reference_on()] {
+      return prepare_problem(*wanted.op, wanted.problem, wanted.seed, where);
+    });
+    return {{"ok", true}, {"ready", problems_.ready(wanted.name)}};
   }
 
   struct Wanted {

@@ -43,15 +43,7 @@ bool read_by_kernels(Role role) { return role == Role::input || role == Role::in
 OperandPool::OperandPool(const hip::Provider& provider, const PreparedProblem& prepared, const PoolOptions& options)
     : api_(provider.api()), prepared_(prepared), options_(options), guard_(options.guards ? guard_bytes : 0) {}
 
-bool OperandPool::arranged_alike(const db::Config& a, const db::Config& b) const {
-  for (std::size_t i = 0; i < prepared_.specs.size(); ++i) {
-    if (prepared_.op->arrangement(prepared_.problem, a, i) != prepared_.op->arrangement(prepared_.problem, b, i))
-      return false;
-  }
-  return true;
-}
-
-void OperandPool::arrange_for(std::span<const db::Config> configs) {
+void OperandPool::lay_out(std::span<const db::Config> configs) {
   hip::check(api_, api_.hipSetDevice(options_.device), "hipSetDevice");
   const templates::Operator& op = *prepared_.op;
   const db::Config& config = configs.front();
@@ -79,6 +71,10 @@ void OperandPool::arrange_for(std::span<const db::Config> configs) {
   if (too_small || (guard_ == 0 && workspace_.bytes() != needed))
     workspace_ = hip::DeviceBuffer(api_, needed + 2 * guard_);
   workspace_bytes_ = needed;
+}
+
+void OperandPool::arrange_for(std::span<const db::Config> configs) {
+  lay_out(configs);
   if (damaged_) fill_all();
   poison();
   hip::check(api_, api_.hipDeviceSynchronize(), "hipDeviceSynchronize after filling operands");
@@ -120,6 +116,12 @@ void OperandPool::allocate() {
     memory_ = hip::DeviceBuffer(api_, sets_ * set_bytes_);
   }
   if (options_.checks != nullptr) originals_ = hip::DeviceBuffer(api_, set_bytes_);
+}
+
+std::size_t OperandPool::bytes() const {
+  std::size_t bytes = memory_.bytes() + originals_.bytes() + workspace_.bytes();
+  for (const hip::DeviceBuffer& buffer : apart_) bytes += buffer.bytes();
+  return bytes;
 }
 
 std::byte* OperandPool::data(std::size_t set, std::size_t operand) const {

@@ -37,16 +37,18 @@ class OperandPool {
   /// `prepared` and options.checks must outlive it.
   OperandPool(const hip::Provider& provider, const PreparedProblem& prepared, const PoolOptions& options);
 
+  /// The host's part of arrange_for(): puts operands in the order wanted and allocates memory.
+  void lay_out(std::span<const db::Config> configs);
   /// Operands in the order in which the configurations read them, workspace for any of them, and outputs poisoned: NaN
   /// for float types, a pattern for integers. Done when it returns. All must read in the same order.
   void arrange_for(std::span<const db::Config> configs);
   void arrange_for(const db::Config& config) { arrange_for(std::span(&config, 1)); }
-  /// True when the configurations read their operands in the same order.
-  bool arranged_alike(const db::Config& a, const db::Config& b) const;
 
   std::size_t sets() const { return sets_; }
   std::vector<templates::View> views(std::size_t set) const;
   void* workspace() const;
+  /// Of device memory.
+  std::size_t bytes() const;
   int device() const { return options_.device; }
   const PreparedProblem& prepared() const { return prepared_; }
 

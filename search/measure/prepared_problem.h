@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "templates/operator.h"
@@ -15,9 +16,21 @@ struct PreparedProblem {
   std::vector<templates::OperandSpec> specs;
   std::vector<templates::HostTensor> inputs;    ///< in operand order; outputs hold nothing of meaning
   std::vector<templates::HostTensor> expected;  ///< after Operator::reference; large inputs are empty
+  /// Instead of `expected`, which is empty then: the device computes the rest (search/measure/expectation.h).
+  std::optional<templates::ReferenceSample> sample;
+};
+
+/// Who computes the right answer.
+enum class ReferenceOn {
+  host,
+  device,  ///< where the operator can and it is enough work; the host makes a sample of it
 };
 
 /// Throws Error usage when the operator rejects the problem.
-PreparedProblem prepare_problem(const templates::Operator& op, const templates::Problem& problem, std::uint64_t seed);
+PreparedProblem prepare_problem(const templates::Operator& op, const templates::Problem& problem, std::uint64_t seed,
+                                ReferenceOn where = ReferenceOn::host);
+
+/// After Operator::reference over the inputs of `prepared`.
+std::vector<templates::HostTensor> reference_on_host(const PreparedProblem& prepared);
 
 }  // namespace wavetune::measure

@@ -51,6 +51,11 @@ void PreparedProblems::prepare_ahead(const std::string& name, Make make) {
   if (entries_.size() > 2) entries_.splice(std::next(entries_.begin()), entries_, std::prev(entries_.end()));
 }
 
+bool PreparedProblems::ready(const std::string& name) {
+  const auto at = find(name);
+  return at != entries_.end() && at->made.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 void PreparedProblems::forget_oldest() {
   std::size_t bytes = 0;
   for (auto at = entries_.begin(); at != entries_.end();) {

@@ -24,6 +24,8 @@ class PreparedProblems {
   std::shared_ptr<const PreparedProblem> get(const std::string& name, const Make& make);
   /// Begins to make it in another thread, unless it is there. A failure shows when it is asked for.
   void prepare_ahead(const std::string& name, Make make);
+  /// It is there, or could not be made: get() does not wait.
+  bool ready(const std::string& name);
 
  private:
   using Made = std::shared_future<std::shared_ptr<const PreparedProblem>>;

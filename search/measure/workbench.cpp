@@ -19,6 +19,8 @@ using templates::HostTensor;
 constexpr std::chrono::milliseconds soon_cold{50};
 constexpr double cold_warm_up_us = 10'000;
 constexpr double most_warm_up_runs = 64;  // at once, beside the compare
+// Deviations seen by the device are rounded: what is so near the tolerance is decided on the host.
+constexpr double surely_within = 0.999;
 
 bool sanitizing() {
   const char* value = std::getenv("WAVETUNE_CPU_SANITIZE");
@@ -72,6 +74,7 @@ Workbench::Workbench(const hip::Provider& provider, int device)
          "driver's log",
          device_, provider_.devices()[static_cast<std::size_t>(device_)].name);
   }
+  shelf_ = make_shelf();
 }
 
 bool Workbench::device_works() {
@@ -90,30 +93,49 @@ bool Workbench::device_works() {
 }
 
 void Workbench::use_checks(std::span<const std::byte> code) {
+  // Under a sanitizer the red zones of single allocations are the guards, and everything is looked at on the host.
+  if (sanitizing()) return;
+  shelf_.reset();
   checks_ = std::make_unique<DeviceChecks>(provider_.api(), code);
+  shelf_ = make_shelf();
 }
 
-void Workbench::set_problem(std::shared_ptr<const PreparedProblem> prepared) {
-  pool_.reset();
-  prepared_ = std::move(prepared);
+std::unique_ptr<ProblemShelf> Workbench::make_shelf() const {
+  const PoolOptions options{device_, !sanitizing(), rotate_bytes(provider_, device_), checks_.get()};
+  return std::make_unique<ProblemShelf>(provider_, options);
+}
+
+Workbench::Selection Workbench::set_problem(std::shared_ptr<const PreparedProblem> prepared) {
+  busy_us_ = 0;
+  Selection selection;
+  try {
+    const Busy reference(*this);
+    shelf_->select(std::move(prepared));
+  } catch (const Error&) {
+    device_lost_ = !device_works();
+    throw;
+  }
+  Expectation* const expectation = shelf_->expectation();
+  if (expectation != nullptr && expectation->disagreement()) {
+    selection.note = fmt::format("the reference of {} is computed on the host, which takes long: {}",
+                                 problem()->problem.key(), *expectation->disagreement());
+    expectation->compute_on_host();
+  }
+  selection.busy_us = busy_us_;
+  return selection;
 }
 
 /// `all_reduce` is measured across devices where there are enough of them.
 bool Workbench::is_collective() const {
-  return prepared_->op->name() == "all_reduce" &&
-         prepared_->problem.dim_or("ranks", 1) <= static_cast<std::int64_t>(provider_.devices().size());
-}
-
-std::unique_ptr<OperandPool> Workbench::make_pool() const {
-  // Under a sanitizer the red zones of single allocations are the guards.
-  PoolOptions options{device_, !sanitizing(), rotate_bytes(provider_, device_), nullptr};
-  if (options.guards) options.checks = checks_.get();
-  return std::make_unique<OperandPool>(provider_, *prepared_, options);
+  return problem()->op->name() == "all_reduce" &&
+         problem()->problem.dim_or("ranks", 1) <= static_cast<std::int64_t>(provider_.devices().size());
 }
 
 std::unique_ptr<Candidate> Workbench::load(const MeasureRequest& request) {
-  if (is_collective()) return load_collective(provider_, *prepared_, request.config, request.code, !sanitizing());
-  if (!pool_) pool_ = make_pool();
+  shelf_->begin();
+  pool_ = nullptr;
+  if (is_collective()) return load_collective(provider_, *problem(), request.config, request.code, !sanitizing());
+  pool_ = &shelf_->pool_for(std::span(&request.config, 1));
   {
     const Busy copies(*this);
     pool_->arrange_for(request.config);
@@ -121,12 +143,25 @@ std::unique_ptr<Candidate> Workbench::load(const MeasureRequest& request) {
   return load_candidate(provider_, *pool_, request.config, request.code);
 }
 
-/// Compares what one run left behind; fills max_error and, when it is wrong, outcome and error. While the host
-/// compares, the device warms up: `warm_up` runs, whose time is given back.
+/// The largest deviation of what one run left behind, in units of the tolerance; nothing when the host must look.
+std::optional<double> Workbench::worst_on_device() {
+  Expectation* const expectation = shelf_->expectation();
+  if (expectation == nullptr || pool_ == nullptr) return std::nullopt;
+  const Busy comparing(*this);
+  const double worst = expectation->worst(*pool_);
+  return worst < surely_within ? std::optional(worst) : std::nullopt;
+}
+
+/// Compares what one run left behind; fills max_error and, when it is wrong, outcome and error. Where the host has to
+/// compare, the device warms up meanwhile: `warm_up` runs, whose time is given back.
 double Workbench::verify(Candidate& candidate, int warm_up, MeasureResult& result) {
   if (auto damage = candidate.damage()) {
     result.outcome = db::Outcome::wrong;
     result.error = *damage;
+    return 0;
+  }
+  if (const std::optional<double> worst = worst_on_device()) {
+    result.max_error = *worst;
     return 0;
   }
   std::vector<std::vector<HostTensor>> results;
@@ -135,8 +170,12 @@ double Workbench::verify(Candidate& candidate, int warm_up, MeasureResult& resul
     results = candidate.results();
   }
   if (warm_up > 0) candidate.begin_timed(warm_up);
+  const PreparedProblem& prepared = *problem();
+  std::vector<HostTensor> brought;
+  if (prepared.sample) brought = shelf_->expectation()->on_host();
+  const std::vector<HostTensor>& expected = prepared.sample ? brought : prepared.expected;
   for (const std::vector<HostTensor>& got : results) {
-    const templates::Comparison comparison = prepared_->op->compare(prepared_->problem, got, prepared_->expected);
+    const templates::Comparison comparison = prepared.op->compare(prepared.problem, got, expected);
     result.max_error = std::max(result.max_error, comparison.worst);
     if (comparison.passes()) continue;
     result.outcome = db::Outcome::wrong;
@@ -213,6 +252,8 @@ MeasureResult Workbench::measure(const MeasureRequest& request) {
 std::vector<MeasureResult> Workbench::contest(const ContestRequest& request) {
   busy_us_ = 0;
   watch_.begin();
+  shelf_->begin();
+  pool_ = nullptr;
   std::vector<MeasureResult> results(request.entries.size());
   const auto all_ended = [&](db::Outcome outcome, const std::string& error) {
     for (MeasureResult& result : results) result = ended(outcome, error);
@@ -220,22 +261,20 @@ std::vector<MeasureResult> Workbench::contest(const ContestRequest& request) {
   };
   try {
     // One pool for all that read their operands in the same order; its workspace serves the largest of them.
-    // All are taken from the problem's own pool as far as it goes, so that nothing is brought over the bus again.
-    std::vector<std::unique_ptr<OperandPool>> pools;
+    std::vector<OperandPool*> pools;
     std::vector<std::vector<db::Config>> groups;
     std::vector<std::size_t> group_of;
-    const OperandPool order(provider_, *prepared_, {});
     for (const ContestEntry& entry : request.entries) {
       std::size_t at = 0;
-      while (at < groups.size() && !order.arranged_alike(groups[at].front(), entry.config)) ++at;
+      while (at < groups.size() && !shelf_->arranged_alike(groups[at].front(), entry.config)) ++at;
       if (at == groups.size()) groups.emplace_back();
       groups[at].push_back(entry.config);
       group_of.push_back(at);
     }
     if (!is_collective()) {
-      const Busy copies(*this);
       for (const std::vector<db::Config>& group : groups) {
-        pools.push_back(pool_ ? std::move(pool_) : make_pool());
+        pools.push_back(&shelf_->pool_for(group));
+        const Busy copies(*this);
         pools.back()->arrange_for(group);
       }
     }
@@ -244,7 +283,7 @@ std::vector<MeasureResult> Workbench::contest(const ContestRequest& request) {
     for (std::size_t i = 0; i < request.entries.size(); ++i) {
       const ContestEntry& entry = request.entries[i];
       candidates.push_back(is_collective()
-                               ? load_collective(provider_, *prepared_, entry.config, entry.code, !sanitizing())
+                               ? load_collective(provider_, *problem(), entry.config, entry.code, !sanitizing())
                                : load_candidate(provider_, *pools[group_of[i]], entry.config, entry.code));
       results[i].resources = candidates.back()->resources();
       kernels.push_back(timed(*candidates.back()));
@@ -259,8 +298,6 @@ std::vector<MeasureResult> Workbench::contest(const ContestRequest& request) {
       if (const auto damage = candidate->damage())
         return all_ended(db::Outcome::wrong, *damage + ", among the finalists");
     }
-    candidates.clear();
-    if (!pools.empty()) pool_ = std::move(pools.front());
   } catch (const Error& error) {
     device_lost_ = !device_works();
     return all_ended(device_lost_ ? db::Outcome::fault : db::Outcome::launch_error, error.what());

@@ -7,14 +7,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "runtime/hip/provider.h"
 #include "search/measure/candidate.h"
 #include "search/measure/clock_watch.h"
 #include "search/measure/device_checks.h"
 #include "search/measure/messages.h"
-#include "search/measure/operand_pool.h"
-#include "search/measure/prepared_problem.h"
+#include "search/measure/problem_shelf.h"
 
 namespace wavetune::measure {
 
@@ -24,10 +24,17 @@ class Workbench {
   /// `provider` must outlive it. Throws Error device when the device does not do a simple copy right.
   Workbench(const hip::Provider& provider, int device);
 
-  /// Code of device_checks_source(): inputs and guard bands are then looked at on the device.
+  /// Code of device_checks_source(): inputs, guard bands and outputs are then looked at on the device.
   void use_checks(std::span<const std::byte> code);
-  void set_problem(std::shared_ptr<const PreparedProblem> prepared);
-  const PreparedProblem* problem() const { return prepared_.get(); }
+  /// Where the right answer of problems for set_problem() is to be computed.
+  ReferenceOn reference_on() const { return checks_ ? ReferenceOn::device : ReferenceOn::host; }
+
+  struct Selection {
+    double busy_us = 0;  ///< in which the device had copies and kernels to work on
+    std::string note;    ///< what a person should know; empty as a rule
+  };
+  Selection set_problem(std::shared_ptr<const PreparedProblem> prepared);
+  const PreparedProblem* problem() const { return shelf_->problem(); }
 
   /// Neither throws for what kernels do.
   MeasureResult measure(const MeasureRequest& request);
@@ -42,8 +49,9 @@ class Workbench {
 
   bool device_works();
   bool is_collective() const;
-  std::unique_ptr<OperandPool> make_pool() const;
+  std::unique_ptr<ProblemShelf> make_shelf() const;
   std::unique_ptr<Candidate> load(const MeasureRequest& request);
+  std::optional<double> worst_on_device();
   double verify(Candidate& candidate, int warm_up, MeasureResult& result);
   TimedKernel timed(Candidate& candidate);
   double run(Candidate& candidate, int count);
@@ -52,8 +60,8 @@ class Workbench {
   int device_;
   ClockWatch watch_;
   std::unique_ptr<DeviceChecks> checks_;
-  std::shared_ptr<const PreparedProblem> prepared_;  ///< where the pool finds it
-  std::unique_ptr<OperandPool> pool_;
+  std::unique_ptr<ProblemShelf> shelf_;
+  OperandPool* pool_ = nullptr;  ///< of the shelf, that the candidate in work runs over; null: it has its own
   bool device_lost_ = false;
   double busy_us_ = 0;  ///< of the request in work
   std::chrono::steady_clock::time_point last_work_{};

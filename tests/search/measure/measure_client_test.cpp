@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "db/base/error.h"
+#include "search/measure/device_checks.h"
 #include "templates/registry.h"
 #include "tests/search/support/planted_operator.h"
 #include "tests/search/support/scratch.h"
@@ -24,7 +25,11 @@ class Measuring : public testing::Test {
         compiler_.compile({"cpu", provider->prelude() + planted_source(planted_operator(), planted_problem(), config),
                            provider->compile_options(provider->devices().front())});
     EXPECT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
-    if (!client_) client_.emplace(MeasureClientOptions{.device = "cpu", .run_timeout = timeout});
+    if (!client_) {
+      MeasureClientOptions options{.device = "cpu", .run_timeout = timeout};
+      if (checks_on_device_) options.checks = checks(*provider);
+      client_.emplace(std::move(options));
+    }
     MeasureRequest request;
     request.problem = planted_problem();
     request.config = config;
@@ -32,8 +37,16 @@ class Measuring : public testing::Test {
     return client_->measure(request);
   }
 
+  std::shared_ptr<const std::vector<std::byte>> checks(const hip::Provider& provider) {
+    auto compiled = compiler_.compile(
+        {"cpu", provider.prelude() + device_checks_source(), provider.compile_options(provider.devices().front())});
+    EXPECT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
+    return std::make_shared<const std::vector<std::byte>>(std::move(compiled.code));
+  }
+
   Scratch scratch_;
   jit::CompileService compiler_{scratch_.compile_options()};
+  bool checks_on_device_ = false;  ///< as on a GPU
   std::optional<MeasureClient> client_;
 };
 
@@ -50,18 +63,24 @@ struct Wrong {
   db::Outcome outcome;
   const char* says;
 };
-class MeasuringWrong : public Measuring, public testing::WithParamInterface<Wrong> {};
-INSTANTIATE_TEST_SUITE_P(All, MeasuringWrong,
-                         testing::Values(Wrong{wrong_numbers, db::Outcome::wrong, "y[0,0,7]"},
-                                         Wrong{leaves_a_hole, db::Outcome::wrong, "y[0,0,999]"},
-                                         Wrong{writes_outside, db::Outcome::wrong, "outside operand 'y'"},
-                                         Wrong{writes_its_input, db::Outcome::wrong, "input 'x'"},
-                                         Wrong{too_many_threads, db::Outcome::resource_limit, "threads"}));
+class MeasuringWrong : public Measuring, public testing::WithParamInterface<std::tuple<Wrong, bool>> {
+ protected:
+  MeasuringWrong() { checks_on_device_ = std::get<1>(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(
+    All, MeasuringWrong,
+    testing::Combine(testing::Values(Wrong{wrong_numbers, db::Outcome::wrong, "y[0,0,7]"},
+                                     Wrong{leaves_a_hole, db::Outcome::wrong, "y[0,0,999]"},
+                                     Wrong{writes_outside, db::Outcome::wrong, "outside operand 'y'"},
+                                     Wrong{writes_its_input, db::Outcome::wrong, "input 'x'"},
+                                     Wrong{too_many_threads, db::Outcome::resource_limit, "threads"}),
+                     testing::Bool()));
 
 TEST_P(MeasuringWrong, IsNamedAndTheProcessGoesOn) {
-  const MeasureResult result = measure(GetParam().fate);
-  EXPECT_EQ(db::to_string(result.outcome), db::to_string(GetParam().outcome)) << result.error;
-  EXPECT_NE(result.error.find(GetParam().says), std::string::npos) << result.error;
+  const Wrong& wrong = std::get<0>(GetParam());
+  const MeasureResult result = measure(wrong.fate);
+  EXPECT_EQ(db::to_string(result.outcome), db::to_string(wrong.outcome)) << result.error;
+  EXPECT_NE(result.error.find(wrong.says), std::string::npos) << result.error;
   EXPECT_EQ(measure(good).outcome, db::Outcome::ok);
   EXPECT_EQ(client_->restarts(), 0);
 }

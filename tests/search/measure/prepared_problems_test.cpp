@@ -51,6 +51,8 @@ TEST(PreparedProblems, WhatWasBegunAheadIsNotMadeTwice) {
   problems.prepare_ahead("a", make);
   problems.prepare_ahead("a", make);
   EXPECT_NE(problems.get("a", make), nullptr);
+  EXPECT_TRUE(problems.ready("a"));
+  EXPECT_FALSE(problems.ready("b"));
   EXPECT_EQ(made, 1);
 }
 
