@@ -58,9 +58,9 @@ constexpr int learning_steps = 4;
 // to go on with.
 constexpr int many_trials = 256, deep = 4;
 
-/// Two for each compile worker: enough to keep them busy. On a node with several devices each has its part of them.
+/// Two for each compile worker: enough to keep them busy. Shapes that are tuned side by side have their parts of them.
 int pipeline_depth(const TuneContext& context, const Slice& slice) {
-  const int workers = std::max(1, 2 * context.compiler.workers() / std::max(1, slice.devices));
+  const int workers = std::max(1, 2 * context.compiler.workers() / std::max(1, slice.lanes));
   if (context.provider.kind() == hip::ProviderKind::cpu) return std::max(2, workers);
   const int most = slice.expected_trials >= many_trials ? deep * workers : workers;
   return std::max(2, std::min(most, slice.expected_trials / learning_steps));
@@ -160,6 +160,7 @@ measure::MeasureClientOptions client_options(const TuneContext& context, int dev
   options.index = device;
   options.external = context.options.external;
   options.checks = context.options.checks;
+  options.warn = [&reporter = context.reporter](const std::string& text) { reporter.warning(text); };
   options.worker_executable = context.options.worker_executable;
   options.run_timeout = context.options.run_timeout;
   // The CPU's kernels are slow where a GPU's can only hang.
@@ -218,6 +219,7 @@ ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure:
     decide_finalists(context, task, client, device, slice, candidates(context, task));
   }
   take_winner(context, task, state);
+  state.planning_s = report.planning_s;
   state.finished = report.exhausted || state.trials >= cap;
   return state;
 }

@@ -34,6 +34,7 @@ struct ShapeState {
   bool finished = false;  ///< the cap is reached or nothing is left to try
   double best_us = 0;     ///< 0: nothing ok yet
   db::Config best;
+  double planning_s = 0;  ///< of this call: PipelineReport
 };
 
 /// Looks at the database only.
@@ -47,7 +48,7 @@ struct Slice {
   int expected_trials = 1;                                     ///< told to the strategy: new trials, about
   double budget_s = 0;                                         ///< told to the strategy: time for them, 0 when unknown
   int most_trials = std::numeric_limits<int>::max();           ///< in the database, those of earlier calls included
-  int devices = 1;                                             ///< that share the compile workers with this one
+  int lanes = 1;                                               ///< that share the compile workers, this one included
   std::function<bool(int trials)> enough;                      ///< asked between trials; `trials` as in ShapeState
   std::function<Patience()> patience;                          ///< see PipelineOptions
   std::function<double()> seconds_left = [] { return -1.0; };  ///< for the progress display

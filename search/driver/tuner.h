@@ -25,6 +25,7 @@ struct TunerOptions {
   double budget_s = Budget::unlimited;  ///< for all tasks together, earlier runs included (see Budget)
   int trials = 32;                      ///< a shape is finished when it has so many, or its space is exhausted
   int floor_trials = 4;                 ///< every shape gets these first, whatever its weight
+  int turns_a_device = 0;               ///< shapes tuned side by side on each; 0: what suits the device
   std::uint64_t seed = 1;
   std::string machine;  ///< name of this node in its trials (with the device: machine_name.h); empty: the host's name
   std::string strategy{default_strategy};         ///< one of strategy_names()
@@ -50,6 +51,10 @@ struct TuneReport {
   /// Of the devices' time from the first measurement to the last, the part in which they had nothing to do; negative
   /// when nothing was measured.
   double idle_share = -1;
+  double preparing_share = 0;  ///< of that: they waited for the data and reference of a problem,
+  double trials_share = 0;     ///< for the host's part of trials (loading code, messages, comparing),
+  double unasked_share = 0;    ///< and for something to do: for compiled configurations, as a rule
+  double planning_s = 0;       ///< that strategy and database took, beside compiles and measurements
 };
 
 class Tuner {

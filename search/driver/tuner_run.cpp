@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -12,10 +11,10 @@
 #include <utility>
 
 #include "db/base/error.h"
-#include "search/driver/device_thread.h"
 #include "search/driver/interrupt.h"
 #include "search/driver/model_tasks.h"
 #include "search/driver/roofline.h"
+#include "search/driver/shared_device.h"
 #include "search/driver/task_scheduler.h"
 #include "search/driver/winner_code.h"
 
@@ -26,6 +25,9 @@ namespace {
 constexpr double first_guess_of_a_trial_s = 1.0;
 // From this part of the weight on, untouched shapes are new ones and not the tail that an earlier run did not reach.
 constexpr double new_shapes_share = 0.25;
+// Turns that a GPU works on side by side: it measures one shape while another waits for its first compiles, for its
+// data, or for the last of its results. Where kernels are compiled on the cores that measure, one after the other.
+constexpr int turns_a_gpu = 3;
 // A measurement takes less, unless the kernel hangs.
 constexpr std::chrono::seconds patience_after_interrupt{2};
 
@@ -71,6 +73,11 @@ class Run {
                                                                            : Patience::none;
   }
 
+  int turns_a_device() const {
+    if (context_.options.turns_a_device > 0) return context_.options.turns_a_device;
+    return on_cpu() ? 1 : turns_a_gpu;
+  }
+  bool on_cpu() const { return context_.provider.kind() == hip::ProviderKind::cpu; }
   bool closed(std::size_t i) const { return states_[i].finished || (only_untouched_ && touched_before_[i]); }
 
   /// Earlier runs spent the budget. When much of what is asked for now was not there then (another tensor-parallel
@@ -100,20 +107,20 @@ class Run {
       (is_collective(tasks_[i]) ? collective_weight : single_weight) += tasks_[i].weight;
     }
     // The CPU provider's devices share the cores: they must not be timed at the same time.
-    const std::size_t devices =
-        context_.provider.kind() == hip::ProviderKind::cpu ? 1 : context_.provider.devices().size();
+    const std::size_t devices = on_cpu() ? 1 : context_.provider.devices().size();
     const int all = context_.options.trials;
     if (budget_.limited() && !collective.empty()) {
       // Their floors first: at the end of a short budget it might be too late.
-      work(collective, 1, std::min(all, floor_trials(first_guess_of_a_trial_s, open_shapes())));
+      work(collective, 1, 1, std::min(all, floor_trials(first_guess_of_a_trial_s, open_shapes())));
       reserved_s_ = budget_.left_s() * collective_weight / std::max(1e-9, single_weight + collective_weight);
     }
-    work(single, std::min(devices, single.size()), all);
+    const auto turns = static_cast<std::size_t>(turns_a_device());
+    work(single, devices, turns, all);
     reserved_s_ = 0;
-    work(collective, std::min<std::size_t>(1, collective.size()), all);
+    work(collective, 1, 1, all);
     // What the collectives left over.
     std::erase_if(single, [this](std::size_t i) { return closed(i); });
-    if (!collective.empty()) work(single, std::min(devices, single.size()), all);
+    if (!collective.empty()) work(single, devices, turns, all);
   }
 
   /// For the tasks of list_.
@@ -125,9 +132,10 @@ class Run {
     return open;
   }
 
-  /// `cap`: trials of a shape after which it gets no more turns here.
-  void work(const std::vector<std::size_t>& list, std::size_t threads, int cap) {
-    if (threads == 0 || over()) return;
+  /// `turns`: at most so many on each device side by side. `cap`: trials of a shape after which it gets no more turns
+  /// here.
+  void work(const std::vector<std::size_t>& list, std::size_t devices, std::size_t turns, int cap) {
+    if (list.empty() || over()) return;
     std::vector<TaskScheduler::Shape> shapes;
     for (std::size_t i : list) {
       shapes.push_back({tasks_[i].weight,
@@ -136,15 +144,15 @@ class Run {
     }
     TaskScheduler scheduler(shapes, cap);
     list_ = list;
-    devices_ = static_cast<int>(threads);
+    const std::size_t lanes = std::min(devices * turns, list.size());
+    lanes_ = static_cast<int>(lanes);
+    std::vector<std::unique_ptr<SharedDevice>> open;
+    for (std::size_t i = 0; i < std::min(devices, lanes); ++i)
+      open.push_back(std::make_unique<SharedDevice>(client_options(context_, static_cast<int>(i))));
     std::exception_ptr failure;
-    const auto serve = [&](int device) {
+    const auto serve = [&](SharedDevice& device) {
       try {
-        DeviceThread device_thread;
-        measure::MeasureClient client(client_options(context_, device));
-        while (const std::optional<Turn> turn = next_turn(scheduler, failure))
-          tune(*turn, scheduler, client, device_thread);
-        add_occupation(client.occupation());
+        while (const std::optional<Turn> turn = next_turn(scheduler, failure)) tune(*turn, scheduler, device);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         failure = std::current_exception();
@@ -152,9 +160,10 @@ class Run {
       }
     };
     std::vector<std::thread> others;
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(serve, static_cast<int>(i));
-    serve(0);
+    for (std::size_t i = 1; i < lanes; ++i) others.emplace_back(serve, std::ref(*open[i % open.size()]));
+    serve(*open.front());
     for (std::thread& thread : others) thread.join();
+    for (const auto& device : open) add_occupation(device->client().occupation());
     if (failure) std::rethrow_exception(failure);
   }
 
@@ -193,7 +202,7 @@ class Run {
   /// While a GPU measures one shape, the first configurations of those after it are compiled: as many as there are
   /// compile workers. (On the CPU nothing is compiled beside a measurement.)
   void prepare_others(std::size_t chosen) {
-    if (context_.provider.kind() == hip::ProviderKind::cpu) return;
+    if (on_cpu()) return;
     int room = context_.compiler.workers();
     for (auto at = list_.begin(); at != list_.end() && room > 0; ++at) {
       if (*at == chosen || closed(*at) || states_[*at].trials > 0) continue;
@@ -208,15 +217,15 @@ class Run {
     const int left_to_cap = context_.options.trials - states_[index].trials;
     Turn turn{next, {}, Budget::unlimited};
     turn.slice.most_trials = next.until_trials;
-    turn.slice.devices = devices_;
+    turn.slice.lanes = lanes_;
     turn.slice.expected_trials = left_to_cap;
     turn.slice.patience = [this] { return patience(); };
     turn.slice.seconds_left = [this] { return seconds_left(); };
     if (!budget_.limited()) return turn;
-    // Its part by weight, of what devices that work side by side have together: what it would get in all if every shape
+    // Its part by weight, of what turns that go on side by side have together: what it would get in all if every shape
     // promised the same. The strategy counts on that, not on one turn.
-    const double part_s = slice_s(left_s(), weight, weights, open, floor * trial_s) * devices_;
-    const double one_s = trial_s * devices_;
+    const double part_s = slice_s(left_s(), weight, weights, open, floor * trial_s) * lanes_;
+    const double one_s = trial_s * lanes_;
     const int made_by_turn = std::max(1, next.until_trials - states_[index].trials);
     turn.slice.expected_trials =
         std::clamp(static_cast<int>(part_s / one_s), std::min(made_by_turn, left_to_cap), std::max(1, left_to_cap));
@@ -225,34 +234,23 @@ class Run {
     return turn;
   }
 
-  /// The data of shapes that come next is made while this one is measured: the heaviest that nothing is known of yet.
-  /// On the CPU it would disturb the measurements.
-  std::future<void> prepare_ahead(std::size_t chosen, measure::MeasureClient& client, DeviceThread& device) {
-    if (context_.provider.kind() == hip::ProviderKind::cpu) return {};
-    constexpr int shapes_ahead = 2;
+  /// Has the data of this turn's shape and of those that come next made, in the measuring process: the heaviest that
+  /// nothing is known of yet. Returns when the turn can begin; until then the device measures those of other turns. On
+  /// the CPU it would disturb the measurements.
+  void prepare_data(std::size_t chosen, SharedDevice& device) {
+    if (on_cpu() && turns_a_device() == 1) return;
+    const int shapes_ahead = 1 + turns_a_device();  // those of other turns may be among them
     std::vector<db::Problem> next;
     {
       const std::lock_guard lock(mutex_);
-      for (auto at = list_.begin(); at != list_.end() && static_cast<int>(next.size()) < shapes_ahead * devices_;
-           ++at) {
+      for (auto at = list_.begin(); at != list_.end() && static_cast<int>(next.size()) < shapes_ahead; ++at) {
         if (*at != chosen && !closed(*at) && states_[*at].trials == 0) next.push_back(tasks_[*at].problem);
       }
     }
-    const auto begun = std::make_shared<std::promise<void>>();
-    device.post([next = std::move(next), begun, &client, this, chosen] {
-      try {
-        // The one that is measured now comes first.
-        client.prepare_ahead(tasks_[chosen].problem);
-        for (const db::Problem& problem : next) client.prepare_ahead(problem);
-      } catch (const Error&) {
-        // It shows again when the shape has its turn.
-      }
-      begun->set_value();
-    });
-    return begun->get_future();
+    device.prepare(tasks_[chosen].problem, next, [this] { return over(); });
   }
 
-  void tune(const Turn& turn, TaskScheduler& scheduler, measure::MeasureClient& client, DeviceThread& device) {
+  void tune(const Turn& turn, TaskScheduler& scheduler, SharedDevice& device) {
     const std::size_t index = list_[turn.turn.shape];
     const TuneTask& task = tasks_[index];
     const int before = states_[index].trials;
@@ -264,9 +262,9 @@ class Run {
       return !turn.turn.floor && trials > before && used_s() >= turn.slice_s;
     };
     ShapeState state = states_[index];
-    const std::future<void> ahead = prepare_ahead(index, client, device);
     try {
-      state = tune_shape(context_, task, client, device, slice);
+      prepare_data(index, device);
+      state = tune_shape(context_, task, device.client(), device.thread(), slice);
       keep_winner_code(context_, task);
     } catch (const Error& error) {
       // The reference or the compile service failed for this shape; the others may do better. A failing database ends
@@ -277,9 +275,9 @@ class Run {
       state.new_trials = state.trials - before;
       state.finished = true;
     }
-    if (ahead.valid()) ahead.wait();
     const std::lock_guard lock(mutex_);
     made_ += state.new_trials;
+    planning_s_ += state.planning_s;
     states_[index] = state;
     // A shape that could make no trial although there was time has nothing to come back for.
     const bool stuck = state.new_trials == 0 && !over() && left_s() > 0;
@@ -327,8 +325,7 @@ class Run {
 
   void add_occupation(const measure::MeasureClient::Occupation& occupation) {
     const std::lock_guard lock(mutex_);
-    occupation_.wall_s += occupation.wall_s;
-    occupation_.busy_s += occupation.busy_s;
+    occupation_ += occupation;
   }
 
   TuneReport summary() const {
@@ -340,7 +337,14 @@ class Run {
       report.untouched += state.trials == 0 && !state.finished ? 1 : 0;
     }
     report.trials = made_;
-    if (occupation_.wall_s > 0) report.idle_share = std::clamp(1 - occupation_.busy_s / occupation_.wall_s, 0.0, 1.0);
+    if (occupation_.wall_s > 0) {
+      const auto share = [&](double seconds) { return std::clamp(seconds / occupation_.wall_s, 0.0, 1.0); };
+      report.idle_share = 1 - share(occupation_.busy_s);
+      report.preparing_share = share(occupation_.preparing_s);
+      report.trials_share = share(occupation_.trials_s);
+      report.unasked_share = std::max(0.0, report.idle_share - report.preparing_share - report.trials_share);
+    }
+    report.planning_s = planning_s_;
     report.seconds = std::chrono::duration<double>(Budget::Clock::now() - begin_).count();
     return report;
   }
@@ -354,9 +358,10 @@ class Run {
   bool only_untouched_ = false;
   std::vector<std::size_t> list_;  ///< tasks that are worked on now
   std::set<std::size_t> compiled_ahead_;
-  int devices_ = 1;  ///< that work on them side by side
+  int lanes_ = 1;  ///< turns that go on side by side
   std::int64_t made_ = 0;
   measure::MeasureClient::Occupation occupation_;  ///< of all devices together
+  double planning_s_ = 0;
   std::condition_variable turn_over_;
   double reserved_s_ = 0;  ///< for tasks that come after those of list_
   std::atomic<std::int64_t> interrupted_at_ = 0;

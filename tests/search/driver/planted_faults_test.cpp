@@ -3,6 +3,7 @@
 #include <map>
 
 #include "search/driver/tuner.h"
+#include "search/measure/device_checks.h"
 #include "tests/search/support/planted_operator.h"
 #include "tests/search/support/scratch.h"
 
@@ -21,18 +22,10 @@ TunerOptions planted_options(const Scratch& scratch) {
   return options;
 }
 
-TEST(PlantedFaults, AreRecordedAsSuchAndTheRunGoesOn) {
-  const Scratch scratch;
-  db::Database database = db::Database::open(scratch.database(), db::OpenMode::create);
-  const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
-  Tuner tuner(planted_options(scratch), database, *provider);
-  Reporter reporter(ReportStyle::quiet);
-  const TuneReport report = tuner.run({{&planted_operator(), planted_problem(), 1}}, reporter);
-  EXPECT_EQ(report.finished, 1);
-  EXPECT_EQ(report.trials, fates);
-
+/// Each fate ended as it must, and the good one won.
+void expect_fates(db::Database& database, const Tuner& tuner, const db::Problem& problem) {
   std::map<std::int64_t, db::Trial> trials;
-  for (const db::Trial& trial : database.trials_of(tuner.environment(), planted_problem(), "planted-1")) {
+  for (const db::Trial& trial : database.trials_of(tuner.environment(), problem, "planted-1")) {
     trials[trial.config.at("fate")] = trial;
   }
   const std::map<std::int64_t, db::Outcome> expected = {
@@ -49,18 +42,53 @@ TEST(PlantedFaults, AreRecordedAsSuchAndTheRunGoesOn) {
   };
   for (const auto& [fate, outcome] : expected) {
     EXPECT_EQ(db::to_string(trials[fate].outcome), db::to_string(outcome))
-        << "fate " << fate << ": " << trials[fate].error;
-    EXPECT_EQ(trials[fate].error.empty(), outcome == db::Outcome::ok) << "fate " << fate;
+        << problem.key() << " fate " << fate << ": " << trials[fate].error;
+    EXPECT_EQ(trials[fate].error.empty(), outcome == db::Outcome::ok) << problem.key() << " fate " << fate;
   }
-  const auto winner = database.winner(tuner.environment(), planted_problem());
-  ASSERT_TRUE(winner.has_value());
-  EXPECT_EQ(winner->config, planted_config(good));
+  const auto winner = database.winner(tuner.environment(), problem);
+  ASSERT_TRUE(winner.has_value()) << problem.key();
+  EXPECT_EQ(winner->config, planted_config(good)) << problem.key();
+}
+
+TEST(PlantedFaults, AreRecordedAsSuchAndTheRunGoesOn) {
+  const Scratch scratch;
+  db::Database database = db::Database::open(scratch.database(), db::OpenMode::create);
+  const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
+  Tuner tuner(planted_options(scratch), database, *provider);
+  Reporter reporter(ReportStyle::quiet);
+  const TuneReport report = tuner.run({{&planted_operator(), planted_problem(), 1}}, reporter);
+  EXPECT_EQ(report.finished, 1);
+  EXPECT_EQ(report.trials, fates);
+  EXPECT_GT(report.idle_share, 0);
+  EXPECT_LE(report.preparing_share + report.trials_share + report.unasked_share, report.idle_share + 1e-9);
+  expect_fates(database, tuner, planted_problem());
 
   // Again: nothing is left to do.
   Reporter again(ReportStyle::quiet);
   const TuneReport second = tuner.run({{&planted_operator(), planted_problem(), 1}}, again);
   EXPECT_EQ(second.trials, 0);
   EXPECT_EQ(second.finished, 1);
+}
+
+TEST(PlantedFaults, EndTheSameSideBySideAndLookedAtByTheDevice) {
+  const Scratch scratch;
+  db::Database database = db::Database::open(scratch.database(), db::OpenMode::create);
+  const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
+  TunerOptions options = planted_options(scratch);
+  options.turns_a_device = 3;
+  auto compiled = jit::CompileService(scratch.compile_options())
+                      .compile({"cpu", provider->prelude() + measure::device_checks_source(),
+                                provider->compile_options(provider->devices().front())});
+  ASSERT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
+  options.checks = std::make_shared<const std::vector<std::byte>>(std::move(compiled.code));
+  Tuner tuner(options, database, *provider);
+  Reporter reporter(ReportStyle::quiet);
+  std::vector<TuneTask> tasks;
+  for (const std::int64_t n : {1000, 2000, 3000, 4000}) tasks.push_back({&planted_operator(), planted_problem(n), 1});
+  const TuneReport report = tuner.run(tasks, reporter);
+  EXPECT_EQ(report.finished, 4);
+  EXPECT_EQ(report.trials, 4 * fates);
+  for (const TuneTask& task : tasks) expect_fates(database, tuner, task.problem);
 }
 
 TEST(Tuner, StopsAtTheCapAndGoesOnFromThereWithAHigherOne) {
