@@ -12,11 +12,11 @@ constexpr std::chrono::milliseconds ask_again{5};
 
 }  // namespace
 
-bool SharedDevice::ready(const db::Problem& problem) {
+bool SharedDevice::ready(const db::Problem& problem, bool if_room) {
   std::promise<bool> answer;
   thread_.post([&] {
     try {
-      answer.set_value(client_.prepare_ahead(problem));
+      answer.set_value(client_.prepare_ahead(problem, if_room));
     } catch (...) {
       answer.set_value(true);
     }
@@ -26,11 +26,11 @@ bool SharedDevice::ready(const db::Problem& problem) {
 
 void SharedDevice::prepare(const db::Problem& problem, std::span<const db::Problem> next,
                            const std::function<bool()>& enough) {
-  bool there = ready(problem);
-  for (const db::Problem& other : next) (void)ready(other);
+  bool there = ready(problem, false);
+  for (const db::Problem& other : next) (void)ready(other, true);
   while (!there && !enough()) {
     std::this_thread::sleep_for(ask_again);
-    there = ready(problem);
+    there = ready(problem, false);
   }
 }
 

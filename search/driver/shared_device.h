@@ -19,13 +19,13 @@ class SharedDevice {
   measure::MeasureClient& client() { return client_; }
   DeviceThread& thread() { return thread_; }
 
-  /// Has the data of `problem`, and then of those that come next, made in the measuring process, and returns when that
-  /// of `problem` is there or `enough` says yes. Meanwhile the device measures what others ask for. What goes wrong
-  /// shows when the problem is measured.
+  /// Has the data of `problem`, and then of those that come next as far as memory goes, made in the measuring process,
+  /// and returns when that of `problem` is there or `enough` says yes. Meanwhile the device measures what others ask
+  /// for. What goes wrong shows when the problem is measured.
   void prepare(const db::Problem& problem, std::span<const db::Problem> next, const std::function<bool()>& enough);
 
  private:
-  bool ready(const db::Problem& problem);
+  bool ready(const db::Problem& problem, bool if_room);
 
   measure::MeasureClient client_;
   DeviceThread thread_;  ///< ends before what it uses

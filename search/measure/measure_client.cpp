@@ -277,10 +277,10 @@ MeasureClient::Occupation MeasureClient::occupation() const {
   return occupation;
 }
 
-bool MeasureClient::prepare_ahead(const db::Problem& problem, std::uint64_t seed) {
+bool MeasureClient::prepare_ahead(const db::Problem& problem, bool if_room, std::uint64_t seed) {
   ensure_open();
-  return ask_surely({{"type", "prepare_ahead"}, {"problem", problem.key()}, {"seed", seed}}, {}, options_.open_timeout,
-                    "begin to prepare " + problem.key())
+  return ask_surely({{"type", "prepare_ahead"}, {"problem", problem.key()}, {"seed", seed}, {"if_room", if_room}}, {},
+                    options_.open_timeout, "begin to prepare " + problem.key())
       .value("ready", false);
 }
 

@@ -51,8 +51,9 @@ class MeasureClient {
                                                     const std::function<bool()>& give_up);
 
   /// The problem will be measured soon: its data and reference are computed in the process while it measures another
-  /// one. True when nothing is left to wait for. Throws as measure() does.
-  bool prepare_ahead(const db::Problem& problem, std::uint64_t seed = 1);
+  /// one. `if_room`: only if the process has memory left for it. True when nothing is left to wait for. Throws as
+  /// measure() does.
+  bool prepare_ahead(const db::Problem& problem, bool if_room = false, std::uint64_t seed = 1);
 
   /// Throws Error device when it cannot be measured.
   DevicePeak peak(std::span<const std::byte> code, const std::vector<PeakKernel>& kernels);

@@ -77,9 +77,16 @@ class Worker {
     const Wanted wanted = wanted_of(request);
     // A kernel from outside brings its own reference, which is not run beside a measurement.
     if (wanted.op == external_.get()) return {{"ok", true}, {"ready", true}};
-    problems_.prepare_ahead(wanted.name, [wanted, where = bench_->reference_on()] {
-      return prepare_problem(*wanted.op, wanted.problem, wanted.seed, where);
-    });
+    std::size_t bytes = 0;
+    for (const templates::OperandSpec& spec : wanted.op->operands(wanted.problem))
+      bytes += templates::bytes_for(spec.dtype, spec.count());
+    if (request.at("if_room").get<bool>() && !problems_.has_room_for(bytes)) return {{"ok", true}, {"ready", true}};
+    problems_.prepare_ahead(
+        wanted.name,
+        [wanted, where = bench_->reference_on()] {
+          return prepare_problem(*wanted.op, wanted.problem, wanted.seed, where);
+        },
+        bytes);
     return {{"ok", true}, {"ready", problems_.ready(wanted.name)}};
   }
 

@@ -29,7 +29,7 @@ std::shared_ptr<const PreparedProblem> PreparedProblems::get(const std::string& 
   } else {
     std::promise<std::shared_ptr<const PreparedProblem>> promise;
     promise.set_value(std::make_shared<const PreparedProblem>(make()));
-    entries_.push_front({name, promise.get_future().share()});
+    entries_.push_front({name, promise.get_future().share(), 0});
   }
   const Made made = entries_.front().made;
   try {
@@ -42,11 +42,13 @@ std::shared_ptr<const PreparedProblem> PreparedProblems::get(const std::string& 
   }
 }
 
-void PreparedProblems::prepare_ahead(const std::string& name, Make make) {
+void PreparedProblems::prepare_ahead(const std::string& name, Make make, std::size_t bytes) {
   if (find(name) != entries_.end()) return;
-  entries_.push_back({name, std::async(std::launch::async, [make = std::move(make)] {
-                              return std::make_shared<const PreparedProblem>(make());
-                            }).share()});
+  entries_.push_back({name,
+                      std::async(std::launch::async,
+                                 [make = std::move(make)] { return std::make_shared<const PreparedProblem>(make()); })
+                          .share(),
+                      bytes});
   // Behind the one in use, but before all others.
   if (entries_.size() > 2) entries_.splice(std::next(entries_.begin()), entries_, std::prev(entries_.end()));
 }
@@ -54,6 +56,20 @@ void PreparedProblems::prepare_ahead(const std::string& name, Make make) {
 bool PreparedProblems::ready(const std::string& name) {
   const auto at = find(name);
   return at != entries_.end() && at->made.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+std::size_t PreparedProblems::Entry::bytes() const {
+  if (made.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return expected_bytes;
+  try {
+    return bytes_of(*made.get());
+  } catch (...) {
+    return 0;  // its failure is for the one who asks for it
+  }
+}
+
+bool PreparedProblems::has_room_for(std::size_t bytes) const {
+  for (const Entry& entry : entries_) bytes += entry.bytes();
+  return bytes <= most_bytes_;
 }
 
 void PreparedProblems::forget_oldest() {
@@ -64,13 +80,13 @@ void PreparedProblems::forget_oldest() {
       ++at;
       continue;
     }
+    bool in_use = true;
     try {
-      bytes += bytes_of(*at->made.get());
+      bytes += at->bytes();
+      in_use = at->made.get().use_count() > 1;
     } catch (...) {
-      ++at;
-      continue;  // for the one who asks for it
     }
-    at = at != entries_.begin() && bytes > most_bytes_ ? entries_.erase(at) : std::next(at);
+    at = at != entries_.begin() && bytes > most_bytes_ && !in_use ? entries_.erase(at) : std::next(at);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
 #include "db/base/error.h"
 
@@ -54,6 +55,36 @@ TEST(PreparedProblems, WhatWasBegunAheadIsNotMadeTwice) {
   EXPECT_TRUE(problems.ready("a"));
   EXPECT_FALSE(problems.ready("b"));
   EXPECT_EQ(made, 1);
+}
+
+TEST(PreparedProblems, WhatIsInUseIsNotForgottenAndWhatIsBeingMadeTakesItsRoom) {
+  PreparedProblems problems(250);
+  int made = 0;
+  const auto use = [&](const std::string& name) {
+    return problems.get(name, [&] {
+      ++made;
+      return problem_of(100);
+    });
+  };
+  const auto first = use("a"), second = use("b"), third = use("c");
+  EXPECT_EQ(use("a"), first);
+  EXPECT_EQ(made, 3);
+  EXPECT_FALSE(problems.has_room_for(0));
+
+  PreparedProblems fresh(250);
+  std::promise<void> go;
+  fresh.prepare_ahead(
+      "slow",
+      [waits = go.get_future().share()] {
+        waits.wait();
+        return problem_of(10);
+      },
+      200);
+  EXPECT_TRUE(fresh.has_room_for(50));
+  EXPECT_FALSE(fresh.has_room_for(51));
+  go.set_value();
+  (void)fresh.get("slow", [] { return problem_of(10); });
+  EXPECT_TRUE(fresh.has_room_for(240));
 }
 
 TEST(PreparedProblems, AFailureShowsWhenItIsAskedForAndIsTriedAgain) {
