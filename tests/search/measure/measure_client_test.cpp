@@ -85,6 +85,50 @@ TEST_P(MeasuringWrong, IsNamedAndTheProcessGoesOn) {
   EXPECT_EQ(client_->restarts(), 0);
 }
 
+/// A product large enough that the device computes its reference, with a store of gemm's kernel as it is or changed.
+struct ChangedStore {
+  const char* store;
+  db::Outcome outcome;
+  const char* says;
+};
+class MeasuringProducts : public Measuring, public testing::WithParamInterface<ChangedStore> {};
+INSTANTIATE_TEST_SUITE_P(Stores, MeasuringProducts,
+                         testing::Values(ChangedStore{"", db::Outcome::ok, ""},
+                                         ChangedStore{"if (row == 5 && col == 0) p.c[row * p.c_row] = "
+                                                      "wt::cast<wt::element<cfg::out_dtype>>(9.0f);",
+                                                      db::Outcome::wrong, "c[0,5,0] is 9"},
+                                         ChangedStore{"if (row == 7 && col == 0) p.c[row * p.c_row] = "
+                                                      "wt::cast<wt::element<cfg::out_dtype>>(__builtin_nanf(\"\"));",
+                                                      db::Outcome::wrong, "c[0,7,0] is nan"}));
+
+TEST_P(MeasuringProducts, AreHeldToTheDevicesReference) {
+  checks_on_device_ = true;
+  const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
+  const db::Problem problem = db::problem_from_key("gemm/bf16/batch=1,k=512,m=128,n=800");
+  const templates::Operator& op = templates::get_operator("gemm");
+  MeasureRequest request;
+  request.problem = problem;
+  request.config = op.default_config(problem, provider->devices().front().limits);
+  std::string source = templates::kernel_source(op, problem, request.config);
+  const std::string store = "write(p.c + batch * p.c_batch + row * p.c_row + col, v[0], count);";
+  const std::size_t at = source.find(store);
+  ASSERT_NE(at, std::string::npos);
+  source.insert(at + store.size(), GetParam().store);
+  const auto compiled =
+      compiler_.compile({"cpu", provider->prelude() + source, provider->compile_options(provider->devices().front())});
+  ASSERT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
+  request.code = compiled.code;
+  MeasureClientOptions options{.device = "cpu"};
+  options.checks = checks(*provider);
+  std::string notes;
+  options.warn = [&notes](const std::string& note) { notes += note; };
+  client_.emplace(std::move(options));
+  const MeasureResult result = client_->measure(request);
+  EXPECT_EQ(db::to_string(result.outcome), db::to_string(GetParam().outcome)) << result.error;
+  EXPECT_NE(result.error.find(GetParam().says), std::string::npos) << result.error;
+  EXPECT_EQ(notes, "") << "device and host agree";
+}
+
 TEST_F(Measuring, ACrashIsAFaultAndTheNextOneRunsInANewProcess) {
   const MeasureResult result = measure(crashes);
   EXPECT_EQ(db::to_string(result.outcome), "fault");
