@@ -27,7 +27,7 @@ constexpr double first_guess_of_a_trial_s = 1.0;
 constexpr double new_shapes_share = 0.25;
 // Turns that a GPU works on side by side: it measures one shape while another waits for its first compiles, for its
 // data, or for the last of its results. Where kernels are compiled on the cores that measure, one after the other.
-constexpr int turns_a_gpu = 3;
+constexpr int turns_a_gpu = 6;
 // A measurement takes less, unless the kernel hangs.
 constexpr std::chrono::seconds patience_after_interrupt{2};
 
