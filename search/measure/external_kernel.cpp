@@ -39,7 +39,7 @@ class ReferenceRun {
         operands_(provider, prepared, {device, true}) {
     operands_.arrange_for(no_parameters);
     const std::vector<templates::View> views = operands_.views(0);
-    launches_.push_back(op.reference_launch({&prepared.problem, views, &prepared.scalars, nullptr}));
+    launches_.push_back(op.given_reference_launch({&prepared.problem, views, &prepared.scalars, nullptr}));
     const auto& limits = provider.devices()[static_cast<std::size_t>(device)].limits;
     if (const auto reason = over_limits(launches_, limits)) refuse(*reason);
   }

@@ -200,7 +200,7 @@ std::string SpecOperator::reference_source() const {
   return kernel_unit({kernel->parameters.begin(), kernel->parameters.end()}, parts_->reference_text);
 }
 
-Launch SpecOperator::reference_launch(const Call& call) const {
+Launch SpecOperator::given_reference_launch(const Call& call) const {
   const auto* kernel = std::get_if<ReferenceKernel>(&parts_->spec.reference);
   if (kernel == nullptr) return launches(parts_->reference_config(), call).front();
   return parts_->launch(kernel->name, kernel->launch, reference_scope(*kernel), call);

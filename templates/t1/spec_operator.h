@@ -25,7 +25,7 @@ class SpecOperator final : public Operator {
   /// The reference is computed by kernels: run_reference() of search/measure does, with what follows.
   bool has_reference_kernel() const;
   std::string reference_source() const;
-  Launch reference_launch(const Call& call) const;
+  Launch given_reference_launch(const Call& call) const;
   /// What it is, in words: "the kernel in its configuration a=1,b=2".
   std::string reference_description() const;
 
