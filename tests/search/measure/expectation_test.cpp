@@ -1,13 +1,14 @@
-// The right answer on the device: equal to the host's, held to a sample, and what it says of outputs. The kernels run
-// on the CPU provider as they do on a GPU.
+// The right answer on the device: equal to the host's, held to a sample, and what it says of outputs. On the device
+// that WAVETUNE_TEST_DEVICE names, else on the CPU, where the same kernels run.
 #include "search/measure/expectation.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "db/base/error.h"
 #include "runtime/jit/target.h"
@@ -27,16 +28,27 @@ class OnDevice : public testing::Test {
   static void SetUpTestSuite() {
     scratch_ = new test::Scratch;
     jit::CompileService compiler(scratch_->compile_options());
-    provider_ = hip::load_provider(hip::parse_device_spec("cpu"));
-    const auto compiled = compiler.compile({"cpu", provider_->prelude() + device_checks_source(),
-                                            provider_->compile_options(provider_->devices().front())});
+    const char* const named = std::getenv("WAVETUNE_TEST_DEVICE");
+    const std::string device = named != nullptr ? named : "cpu";
+    try {
+      provider_ = hip::load_provider(hip::parse_device_spec(device));
+    } catch (const std::exception& error) {
+      absent_ = error.what();
+      return;
+    }
+    const jit::CompileTarget target = jit::compile_target_of(*provider_, device);
+    const auto compiled = compiler.compile({target.device, target.prelude + device_checks_source(), target.options});
     ASSERT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
     checks_ = new DeviceChecks(provider_->api(), compiled.code);
   }
   static void TearDownTestSuite() {
-    delete checks_;
+    delete std::exchange(checks_, nullptr);
     provider_.reset();
-    delete scratch_;
+    delete std::exchange(scratch_, nullptr);
+  }
+  void SetUp() override {
+    if (provider_ == nullptr) GTEST_SKIP() << absent_;
+    ASSERT_NE(checks_, nullptr);
   }
 
   /// As prepare_problem() makes it for the device, however small; `whole` is the host's answer.
@@ -55,6 +67,7 @@ class OnDevice : public testing::Test {
   static inline test::Scratch* scratch_ = nullptr;
   static inline std::shared_ptr<const hip::Provider> provider_;
   static inline DeviceChecks* checks_ = nullptr;
+  static inline std::string absent_;  ///< why there is no such device
 };
 
 class DeviceReference : public OnDevice, public testing::WithParamInterface<const char*> {};
@@ -121,20 +134,25 @@ TEST_F(OnDevice, OneWrongOrUnwrittenElementIsSeen) {
     OperandPool pool(*provider_, *prepared, PoolOptions{0, true, 0, checks_});
     pool.arrange_for(prepared->op->default_config(prepared->problem, provider_->devices().front().limits));
     EXPECT_EQ(expectation->worst(pool), std::numeric_limits<double>::infinity()) << "nothing is written";
-    auto* const c = static_cast<std::byte*>(pool.views(0)[2].data);
+    const auto write = [&](const HostTensor& c) {
+      const auto bytes = c.bytes();
+      hip::check(provider_->api(),
+                 provider_->api().hipMemcpy(pool.views(0)[2].data, bytes.data(), bytes.size(), hipMemcpyHostToDevice),
+                 "hipMemcpy");
+    };
     const HostTensor right = whole[2];
     for (const std::int64_t at : {std::int64_t{0}, std::int64_t{12345}, right.count() - 1}) {
-      std::memcpy(c, right.bytes().data(), right.bytes().size());
+      write(right);
       EXPECT_EQ(expectation->worst(pool), 0) << key;
       HostTensor wrong = right;
       wrong.set(at, right.at(at) + 0.5);
-      std::memcpy(c, wrong.bytes().data(), wrong.bytes().size());
+      write(wrong);
       const auto limit = prepared->op->tolerance(prepared->problem);
       EXPECT_NEAR(expectation->worst(pool), *templates::quick_worst(wrong, right, limit),
                   1e-6 * *templates::quick_worst(wrong, right, limit));
       EXPECT_GT(expectation->worst(pool), 1) << at;
       wrong.set(at, std::nan(""));
-      std::memcpy(c, wrong.bytes().data(), wrong.bytes().size());
+      write(wrong);
       EXPECT_EQ(expectation->worst(pool), std::numeric_limits<double>::infinity()) << at;
     }
   }
