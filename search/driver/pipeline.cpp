@@ -116,12 +116,10 @@ class Pipeline {
   /// `token` is a result, or null at the beginning.
   void plan(const Token& token, Plan::output_ports_type& out) {
     std::vector<Token> proposed;
-    const Clock::time_point begin = Clock::now();
     guarded([&] {
       if (token) tell(*token);
       propose(proposed);
     });
-    report_.planning_s += seconds_between(begin, Clock::now());
     for (const Token& item : proposed) std::get<0>(out).try_put(item);
     if (token) std::get<1>(out).try_put(nullptr);
   }

@@ -59,7 +59,6 @@ struct PipelineReport {
   int told = 0;
   int abandoned = 0;       ///< in flight when patience ended
   bool exhausted = false;  ///< propose() had nothing left
-  double planning_s = 0;   ///< that the ends took: strategy and database
 };
 
 /// Runs until nothing is in flight and nothing more is proposed. Rethrows the first exception of a step or an end,

@@ -22,8 +22,7 @@ std::string idle_text(const TuneReport& report) {
   if (report.idle_share < 0) return "";
   return fmt::format(
       ", the device idle for {:.0f}% of it: {:.0f}% waiting for code, {:.0f}% for problems' data, {:.0f}% for the "
-      "host's "
-      "part of trials",
+      "host's part of trials",
       100 * report.idle_share, 100 * report.unasked_share, 100 * report.preparing_share, 100 * report.trials_share);
 }
 

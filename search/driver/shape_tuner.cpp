@@ -219,7 +219,6 @@ ShapeState tune_shape(const TuneContext& context, const TuneTask& task, measure:
     decide_finalists(context, task, client, device, slice, candidates(context, task));
   }
   take_winner(context, task, state);
-  state.planning_s = report.planning_s;
   state.finished = report.exhausted || state.trials >= cap;
   return state;
 }

@@ -34,7 +34,6 @@ struct ShapeState {
   bool finished = false;  ///< the cap is reached or nothing is left to try
   double best_us = 0;     ///< 0: nothing ok yet
   db::Config best;
-  double planning_s = 0;  ///< of this call: PipelineReport
 };
 
 /// Looks at the database only.

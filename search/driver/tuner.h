@@ -54,7 +54,6 @@ struct TuneReport {
   double preparing_share = 0;  ///< of that: they waited for the data and reference of a problem,
   double trials_share = 0;     ///< for the host's part of trials (loading code, messages, comparing),
   double unasked_share = 0;    ///< and for something to do: for compiled configurations, as a rule
-  double planning_s = 0;       ///< that strategy and database took, beside compiles and measurements
 };
 
 class Tuner {

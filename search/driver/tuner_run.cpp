@@ -27,7 +27,7 @@ constexpr double first_guess_of_a_trial_s = 1.0;
 constexpr double new_shapes_share = 0.25;
 // Turns that a GPU works on side by side: it measures one shape while another waits for its first compiles, for its
 // data, or for the last of its results. Where kernels are compiled on the cores that measure, one after the other.
-constexpr int turns_a_gpu = 6;
+constexpr int turns_a_gpu = measure::most_problems_at_hand;
 // A measurement takes less, unless the kernel hangs.
 constexpr std::chrono::seconds patience_after_interrupt{2};
 
@@ -277,7 +277,6 @@ class Run {
     }
     const std::lock_guard lock(mutex_);
     made_ += state.new_trials;
-    planning_s_ += state.planning_s;
     states_[index] = state;
     // A shape that could make no trial although there was time has nothing to come back for.
     const bool stuck = state.new_trials == 0 && !over() && left_s() > 0;
@@ -344,7 +343,6 @@ class Run {
       report.trials_share = share(occupation_.trials_s);
       report.unasked_share = std::max(0.0, report.idle_share - report.preparing_share - report.trials_share);
     }
-    report.planning_s = planning_s_;
     report.seconds = std::chrono::duration<double>(Budget::Clock::now() - begin_).count();
     return report;
   }
@@ -361,7 +359,6 @@ class Run {
   int lanes_ = 1;  ///< turns that go on side by side
   std::int64_t made_ = 0;
   measure::MeasureClient::Occupation occupation_;  ///< of all devices together
-  double planning_s_ = 0;
   std::condition_variable turn_over_;
   double reserved_s_ = 0;  ///< for tasks that come after those of list_
   std::atomic<std::int64_t> interrupted_at_ = 0;

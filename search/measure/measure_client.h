@@ -26,7 +26,7 @@ struct MeasureClientOptions {
   std::function<void(const std::string&)> warn = {};  ///< told what a person should know of a problem; empty: nobody
   std::filesystem::path worker_executable = {};  ///< empty: this executable, started as `wavetune __measure-worker`
   std::chrono::milliseconds open_timeout{120'000};
-  std::chrono::milliseconds prepare_timeout{900'000};  ///< input data and reference, computed on the host
+  std::chrono::milliseconds prepare_timeout{900'000};  ///< input data and reference, at worst on the host
   std::chrono::milliseconds run_timeout{20'000};       ///< one configuration: load, verify, time
 };
 

@@ -20,6 +20,9 @@ struct PreparedProblem {
   std::optional<templates::ReferenceSample> sample;
 };
 
+/// So many problems stay on a device while they are measured in turns (search/measure/problem_shelf.h).
+inline constexpr std::size_t most_problems_at_hand = 6;
+
 /// Who computes the right answer.
 enum class ReferenceOn {
   host,

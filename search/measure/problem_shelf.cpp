@@ -9,9 +9,6 @@
 namespace wavetune::measure {
 namespace {
 
-// More are not in work side by side.
-constexpr std::size_t most_problems = 6;
-
 /// The host has inputs of whatever lies there at hand, so that its memory is a limit too.
 std::size_t usual_bytes(const hip::Api& api) {
   std::size_t free_bytes = 0, total_bytes = 0;
@@ -92,7 +89,7 @@ OperandPool& ProblemShelf::lay_out(std::span<const db::Config> configs) {
 /// Gives up what was used longest ago until the rest takes so much at most. False when there was nothing to give up.
 bool ProblemShelf::make_room(std::size_t most_bytes) {
   bool any = false;
-  while (problems_.size() > 1 && (problems_.size() > most_problems || bytes() > most_bytes)) {
+  while (problems_.size() > 1 && (problems_.size() > most_problems_at_hand || bytes() > most_bytes)) {
     problems_.pop_back();
     any = true;
   }

@@ -1,7 +1,5 @@
 #include "templates/gemm/gemm.h"
 
-#include <tbb/parallel_for.h>
-
 #include <cmath>
 
 #include "db/base/error.h"
@@ -199,17 +197,20 @@ class Gemm final : public Operator {
     sample.operand = static_cast<std::size_t>(at.c);
     const std::vector<std::int64_t> columns = spread_over(d.n, sampled_columns);
     // Rows of all batches, one after the other.
-    for (const std::int64_t row : spread_over(d.batch * d.m, sampled_rows)) {
-      const std::int64_t batch = row / d.m;
+    const std::vector<std::int64_t> chosen = spread_over(d.batch * d.m, sampled_rows);
+    for (auto first = chosen.begin(); first != chosen.end();) {
+      const std::int64_t batch = *first / d.m;
+      std::vector<std::int64_t> rows;  // of the batch
+      for (; first != chosen.end() && *first / d.m == batch; ++first) {
+        rows.push_back(*first % d.m);
+        for (const std::int64_t column : columns) sample.indices.push_back(*first * d.n + column);
+      }
       const std::vector<float> a =
-          scaled_row(inputs[0], tensor(at.scale_a), d.format.scale_x, Side::activations, batch, d.m, d.k, row % d.m);
-      std::vector<double> sums(columns.size());
-      tbb::parallel_for(std::size_t{0}, columns.size(), [&](std::size_t j) {
-        sums[j] = dot(a, scaled_row(*tensor(at.b), tensor(at.scale_b), d.format.scale_w, Side::weights, batch, d.n, d.k,
-                                    columns[j]));
-      });
-      for (const std::int64_t column : columns) sample.indices.push_back(row * d.n + column);
-      sample.values.insert(sample.values.end(), sums.begin(), sums.end());
+          chosen_rows(inputs[0], tensor(at.scale_a), d.format.scale_x, Side::activations, batch, d.m, d.k, rows);
+      const std::vector<float> b =
+          chosen_rows(*tensor(at.b), tensor(at.scale_b), d.format.scale_w, Side::weights, batch, d.n, d.k, columns);
+      const std::vector<double> c = multiply_transposed(a, b, std::ssize(rows), std::ssize(columns), d.k);
+      sample.values.insert(sample.values.end(), c.begin(), c.end());
     }
     return sample;
   }

@@ -69,12 +69,6 @@ Launch product_reference_launch(const ReferenceProduct& product, const Reference
       pack(params)};
 }
 
-double dot(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  return sum;
-}
-
 std::vector<std::int64_t> spread_over(std::int64_t count, std::int64_t most) {
   std::vector<std::int64_t> chosen;
   const std::int64_t stretches = std::min(count, most);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "templates/gemm/matrix.h"
@@ -32,9 +31,6 @@ Launch product_reference_launch(const ReferenceProduct& product, const Reference
 /// `most` of 0 .. count - 1, ascending, one from each of as many equal stretches, the first and the last among them: no
 /// row or column of tiles goes without. The same for the same count.
 std::vector<std::int64_t> spread_over(std::int64_t count, std::int64_t most);
-
-/// Sum of products in double, in order.
-double dot(std::span<const float> a, std::span<const float> b);
 
 /// Rows and columns that a sample is made of: each row with each column.
 inline constexpr std::int64_t sampled_rows = 64, sampled_columns = 48;

@@ -1,7 +1,7 @@
-// The right answer of gemm and grouped_gemm on the device, in code too simple to be wrong: operands widened to float, their products
-// summed in double in the order of k, as the host's reference does (templates/gemm/product.cpp), so that both agree to the bit.
-// A block makes 64 x 64 outputs of one group (a batch of gemm, an expert), a thread 4 x 4 of them. No configuration is made of
-// this: what it leaves is what they are compared with.
+// The right answer of gemm and grouped_gemm on the device, in code too simple to be wrong: operands widened to float,
+// their products summed in double in the order of k, as the host's reference does (templates/gemm/product.cpp), so that
+// both agree to the bit. A block makes 64 x 64 outputs of one group (a batch of gemm, an expert), a thread 4 x 4 of
+// them. No configuration is made of this: what it leaves is what they are compared with.
 namespace reference {
 
 using wt::i64;
@@ -36,8 +36,8 @@ __device__ inline float element(const void* data, int type, i64 at) {
   }
 }
 
-/// What element (row, col) of one operand is multiplied by: scaling 1 groups of 128 along k (of weights: blocks of 128 x 128), 2 MX
-/// blocks of 32, 3 whole rows.
+/// What element (row, col) of one operand is multiplied by: scaling 1 groups of 128 along k (of weights: blocks of
+/// 128 x 128), 2 MX blocks of 32, 3 whole rows.
 __device__ inline float scale(const void* scales, int scaling, bool weights, i64 rows, i64 k, i64 row, i64 col) {
   const auto* floats = static_cast<const float*>(scales);
   if (scaling == 2) return wt::float_from_e8m0(static_cast<const unsigned char*>(scales)[row * (k / 32) + col / 32]);
@@ -119,10 +119,10 @@ __device__ inline double exponential(double value) {
 
 }  // namespace reference
 
-extern "C" __global__ __launch_bounds__(256) void reference_product(reference::Params p) {
+extern "C" __global__ __launch_bounds__(reference::threads) void reference_product(reference::Params p) {
   using namespace reference;
-  __shared__ double xs[16][64];
-  __shared__ double ws[16][64];
+  __shared__ double xs[depth][edge];
+  __shared__ double ws[depth][edge];
   const i64 group = static_cast<i64>(blockIdx.z), first_column = static_cast<i64>(blockIdx.x) * edge;
   const i64 begin = p.offsets != nullptr ? p.offsets[group] : group * p.rows;
   const i64 end = p.offsets != nullptr ? p.offsets[group + 1] : begin + p.rows;

@@ -93,13 +93,18 @@ std::vector<float> scaled_rows(const HostTensor& values, const HostTensor* scale
   return result;
 }
 
-std::vector<float> scaled_row(const HostTensor& values, const HostTensor* scales, Scaling scaling, Side side,
-                              std::int64_t batch, std::int64_t rows, std::int64_t k, std::int64_t row) {
-  std::vector<float> result(static_cast<std::size_t>(k));
-  const std::int64_t begin = (batch * rows + row) * k;
-  for (std::int64_t col = 0; col < k; ++col)
-    result[static_cast<std::size_t>(col)] = static_cast<float>(values.at(begin + col));
-  if (scaling != Scaling::none) Scales(*scales, scaling, side, batch, rows, k).apply(row, result);
+std::vector<float> chosen_rows(const HostTensor& values, const HostTensor* scales, Scaling scaling, Side side,
+                               std::int64_t batch, std::int64_t rows, std::int64_t k,
+                               std::span<const std::int64_t> chosen) {
+  const auto cols = static_cast<std::size_t>(k);
+  std::vector<float> result(chosen.size() * cols);
+  tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t i) {
+    const std::span<float> row = std::span(result).subspan(i * cols, cols);
+    const std::int64_t begin = (batch * rows + chosen[i]) * k;
+    for (std::size_t col = 0; col < cols; ++col)
+      row[col] = static_cast<float>(values.at(begin + static_cast<std::int64_t>(col)));
+    if (scaling != Scaling::none) Scales(*scales, scaling, side, batch, rows, k).apply(chosen[i], row);
+  });
   return result;
 }
 

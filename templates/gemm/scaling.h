@@ -3,6 +3,7 @@
 #pragma once
 
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ void fill_scaled(HostTensor& values, HostTensor* scales, double spread, std::mt1
 std::vector<float> scaled_rows(const HostTensor& values, const HostTensor* scales, Scaling scaling, Side side,
                                std::int64_t batch, std::int64_t rows, std::int64_t k);
 
-/// Row `row` of that alone.
-std::vector<float> scaled_row(const HostTensor& values, const HostTensor* scales, Scaling scaling, Side side,
-                              std::int64_t batch, std::int64_t rows, std::int64_t k, std::int64_t row);
+/// Of that only the rows `chosen`, one after the other.
+std::vector<float> chosen_rows(const HostTensor& values, const HostTensor* scales, Scaling scaling, Side side,
+                               std::int64_t batch, std::int64_t rows, std::int64_t k,
+                               std::span<const std::int64_t> chosen);
 
 }  // namespace wavetune::templates

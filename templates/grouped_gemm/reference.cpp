@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -122,22 +123,23 @@ ReferenceSample grouped_gemm_reference_sample(const GroupedDims& d, std::span<co
   const auto order = tensor(places.order)->as<std::int32_t>();
   const auto offsets = tensor(places.offsets())->as<std::int32_t>();
   const std::vector<std::int64_t> columns = spread_over(d.n, sampled_columns);
+  std::vector<std::int64_t> w_rows = columns;  // gate's, then up's
+  if (d.swiglu != 0) std::ranges::transform(columns, std::back_inserter(w_rows), [&](auto j) { return d.n + j; });
   std::map<std::int64_t, std::vector<double>> by_target;  // rows of the output
   for (const std::int64_t s : spread_over(d.pairs(), sampled_rows)) {
-    const std::int64_t pair = order[static_cast<std::size_t>(s)];
+    const std::int64_t pair = order[static_cast<std::size_t>(s)], x_row = d.swiglu != 0 ? pair / d.topk : s;
     const std::int64_t expert = std::ranges::upper_bound(offsets, static_cast<std::int32_t>(s)) - offsets.begin() - 1;
-    const std::vector<float> x = scaled_row(inputs[0], tensor(places.scale_x), d.format.scale_x, Side::activations, 0,
-                                            d.x_rows(), d.k, d.swiglu != 0 ? pair / d.topk : s);
-    std::vector<double>& values = by_target[d.swiglu != 0 ? s : pair];
-    values.resize(columns.size());
-    tbb::parallel_for(std::size_t{0}, columns.size(), [&](std::size_t j) {
-      const auto sum = [&](std::int64_t column) {
-        return dot(x, scaled_row(*tensor(places.w), tensor(places.scale_w), d.format.scale_w, Side::weights, expert,
-                                 d.parts() * d.n, d.k, column));
-      };
-      const double gate = sum(columns[j]);
-      values[j] = d.swiglu != 0 ? gate / (1.0 + std::exp(-gate)) * sum(d.n + columns[j]) : gate;
-    });
+    const std::vector<float> x = chosen_rows(inputs[0], tensor(places.scale_x), d.format.scale_x, Side::activations, 0,
+                                             d.x_rows(), d.k, std::span(&x_row, 1));
+    const std::vector<float> w = chosen_rows(*tensor(places.w), tensor(places.scale_w), d.format.scale_w, Side::weights,
+                                             expert, d.parts() * d.n, d.k, w_rows);
+    std::vector<double> values = multiply_transposed(x, w, 1, std::ssize(w_rows), d.k);
+    if (d.swiglu != 0) {
+      for (std::size_t j = 0; j < columns.size(); ++j)
+        values[j] = values[j] / (1.0 + std::exp(-values[j])) * values[columns.size() + j];
+      values.resize(columns.size());
+    }
+    by_target[d.swiglu != 0 ? s : pair] = std::move(values);
   }
   ReferenceSample sample;
   sample.operand = static_cast<std::size_t>(places.out());

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "search/driver/tuner.h"
-#include "search/measure/device_checks.h"
+#include "tests/search/support/checks_code.h"
 #include "tests/search/support/planted_operator.h"
 #include "tests/search/support/scratch.h"
 
@@ -76,11 +76,8 @@ TEST(PlantedFaults, EndTheSameSideBySideAndLookedAtByTheDevice) {
   const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
   TunerOptions options = planted_options(scratch);
   options.turns_a_device = 3;
-  auto compiled = jit::CompileService(scratch.compile_options())
-                      .compile({"cpu", provider->prelude() + measure::device_checks_source(),
-                                provider->compile_options(provider->devices().front())});
-  ASSERT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
-  options.checks = std::make_shared<const std::vector<std::byte>>(std::move(compiled.code));
+  jit::CompileService compiler(scratch.compile_options());
+  options.checks = checks_code(compiler, *provider);
   Tuner tuner(options, database, *provider);
   Reporter reporter(ReportStyle::quiet);
   std::vector<TuneTask> tasks;

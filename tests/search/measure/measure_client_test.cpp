@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "db/base/error.h"
-#include "search/measure/device_checks.h"
 #include "templates/registry.h"
+#include "tests/search/support/checks_code.h"
 #include "tests/search/support/planted_operator.h"
 #include "tests/search/support/scratch.h"
 
@@ -27,7 +27,7 @@ class Measuring : public testing::Test {
     EXPECT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
     if (!client_) {
       MeasureClientOptions options{.device = "cpu", .run_timeout = timeout};
-      if (checks_on_device_) options.checks = checks(*provider);
+      if (checks_on_device_) options.checks = checks_code(compiler_, *provider);
       client_.emplace(std::move(options));
     }
     MeasureRequest request;
@@ -35,13 +35,6 @@ class Measuring : public testing::Test {
     request.config = config;
     request.code = compiled.code;
     return client_->measure(request);
-  }
-
-  std::shared_ptr<const std::vector<std::byte>> checks(const hip::Provider& provider) {
-    auto compiled = compiler_.compile(
-        {"cpu", provider.prelude() + device_checks_source(), provider.compile_options(provider.devices().front())});
-    EXPECT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
-    return std::make_shared<const std::vector<std::byte>>(std::move(compiled.code));
   }
 
   Scratch scratch_;
@@ -119,7 +112,7 @@ TEST_P(MeasuringProducts, AreHeldToTheDevicesReference) {
   ASSERT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
   request.code = compiled.code;
   MeasureClientOptions options{.device = "cpu"};
-  options.checks = checks(*provider);
+  options.checks = checks_code(compiler_, *provider);
   std::string notes;
   options.warn = [&notes](const std::string& note) { notes += note; };
   client_.emplace(std::move(options));

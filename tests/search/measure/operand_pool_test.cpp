@@ -10,6 +10,7 @@
 
 #include "search/measure/clock_probe.h"
 #include "templates/registry.h"
+#include "tests/search/support/checks_code.h"
 #include "tests/search/support/planted_operator.h"
 #include "tests/search/support/scratch.h"
 
@@ -20,12 +21,7 @@ using namespace test;
 
 class Pool : public testing::Test {
  protected:
-  Pool() {
-    const auto compiled = compiler_.compile({"cpu", provider_->prelude() + device_checks_source(),
-                                             provider_->compile_options(provider_->devices().front())});
-    EXPECT_EQ(compiled.outcome, db::Outcome::ok) << compiled.log;
-    checks_ = std::make_unique<DeviceChecks>(provider_->api(), compiled.code);
-  }
+  Pool() { checks_ = std::make_unique<DeviceChecks>(provider_->api(), *checks_code(compiler_, *provider_)); }
 
   OperandPool pool(std::size_t rotate_bytes, bool on_device) {
     return {*provider_, prepared_, PoolOptions{0, true, rotate_bytes, on_device ? checks_.get() : nullptr}};

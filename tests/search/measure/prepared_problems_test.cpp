@@ -16,15 +16,20 @@ PreparedProblem problem_of(std::int64_t bytes) {
   return problem;
 }
 
-TEST(PreparedProblems, ForgetsTheOneUsedLongestAgo) {
-  PreparedProblems problems(250);
-  int made = 0;
-  const auto use = [&](const std::string& name) {
+/// Problems of 100 bytes each, and how many had to be made.
+class Counted : public testing::Test {
+ protected:
+  std::shared_ptr<const PreparedProblem> use(const std::string& name) {
     return problems.get(name, [&] {
       ++made;
       return problem_of(100);
     });
-  };
+  }
+  PreparedProblems problems{250};
+  int made = 0;
+};
+
+TEST_F(Counted, TheOneUsedLongestAgoIsForgotten) {
   const auto first = use("a");
   EXPECT_EQ(use("a"), first);
   use("b");
@@ -57,20 +62,14 @@ TEST(PreparedProblems, WhatWasBegunAheadIsNotMadeTwice) {
   EXPECT_EQ(made, 1);
 }
 
-TEST(PreparedProblems, WhatIsInUseIsNotForgottenAndWhatIsBeingMadeTakesItsRoom) {
-  PreparedProblems problems(250);
-  int made = 0;
-  const auto use = [&](const std::string& name) {
-    return problems.get(name, [&] {
-      ++made;
-      return problem_of(100);
-    });
-  };
+TEST_F(Counted, WhatIsInUseIsNotForgotten) {
   const auto first = use("a"), second = use("b"), third = use("c");
   EXPECT_EQ(use("a"), first);
   EXPECT_EQ(made, 3);
   EXPECT_FALSE(problems.has_room_for(0));
+}
 
+TEST(PreparedProblems, WhatIsBeingMadeTakesItsRoom) {
   PreparedProblems fresh(250);
   std::promise<void> go;
   fresh.prepare_ahead(
