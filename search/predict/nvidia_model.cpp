@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "templates/gemm/nvidia.h"
-#include "templates/gemm/warpgroup.h"
+#include "templates/gemm/stream.h"
 
 namespace wavetune::predict {
 namespace {
@@ -33,7 +33,7 @@ bool on_nvidia_path(const templates::Config& config) {
 
 double nvidia_gemm_us(const Machine& machine, NumberFormat format, const GemmShape& shape, double products,
                       const templates::Config& config, std::optional<int> waves_per_simd) {
-  const bool wide = config.at("path") == templates::matrix_path::warpgroup;
+  const bool wide = config.at("path") != templates::matrix_path::stream;  // instructions of warpgroups
   const double bm = value(config, "bm", 64), bn = value(config, "bn", 128), bk = value(config, "bk", 64);
   const double stages = value(config, "stages", 3), split_k = value(config, "split_k", 1);
   const double warps = value(config, "wm", 1) * value(config, "wn", 1) * value(config, "wk", 1) * (wide ? 4 : 1);

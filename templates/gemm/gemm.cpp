@@ -101,7 +101,7 @@ class Gemm final : public Operator {
     std::vector<std::string> files{"templates/gemm/product.hip", "templates/gemm/gemm.hip"};
     for (std::string& file : matrix_files()) files.push_back(std::move(file));
     files.emplace_back("templates/gemm/matrix_gemm.hip");
-    for (std::string& file : nvidia_files(folder, "gemm")) files.push_back(std::move(file));
+    for (std::string& file : nvidia_files(folder, "gemm", true)) files.push_back(std::move(file));
     return files;
   }
   std::vector<std::string> kernel_files(const Config& config) const override {

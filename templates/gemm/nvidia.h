@@ -1,5 +1,5 @@
-// The matrix paths of gemm and grouped_gemm on NVIDIA GPUs together: stream (few rows of X) and warpgroup (tens and
-// more). templates/gemm/matrix.h hands on to what is here.
+// The matrix paths of gemm and grouped_gemm on NVIDIA GPUs together: stream and narrow (few rows of X; the latter gemm's
+// alone) and warpgroup (tens and more). templates/gemm/matrix.h hands on to what is here.
 #pragma once
 
 #include "templates/gemm/matrix.h"
@@ -16,8 +16,8 @@ Config nvidia_default(const MatrixFormat& format, const MatrixShape& shape, cons
 db::NamedInts nvidia_constants(const MatrixFormat& format, const MatrixShape& shape, const Config& config);
 
 /// All files of the paths, and those that a configuration needs. `kernel` is the name of the kernels' files after the
-/// path's: "gemm" for templates/gemm/stream_gemm.hip.
-std::vector<std::string> nvidia_files(std::string_view folder, std::string_view kernel);
+/// path's: "gemm" for templates/gemm/stream_gemm.hip. `narrow`: with that path's.
+std::vector<std::string> nvidia_files(std::string_view folder, std::string_view kernel, bool narrow);
 std::vector<std::string> nvidia_files(const Config& config, std::string_view folder, std::string_view kernel);
 
 std::int64_t nvidia_threads(const Config& config);

@@ -102,7 +102,7 @@ class GroupedGemm final : public Operator {
     std::vector<std::string> files{"templates/gemm/product.hip", slots_file, "templates/grouped_gemm/grouped_gemm.hip",
                                    "templates/grouped_gemm/grouped_matrix.hip"};
     for (std::string& file : matrix_files()) files.push_back(std::move(file));
-    for (std::string& file : nvidia_files(folder, kernels)) files.push_back(std::move(file));
+    for (std::string& file : nvidia_files(folder, kernels, false)) files.push_back(std::move(file));
     return files;
   }
   std::vector<std::string> kernel_files(const Config& config) const override {

@@ -66,6 +66,10 @@ __device__ inline void wait_copy_groups() {
 __device__ inline void barrier_of(int number, int threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
 }
+/// The same without waiting for the others.
+__device__ inline void barrier_of_arrive(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;" : : "r"(number), "r"(threads) : "memory");
+}
 
 // mbarriers: 8 bytes in LDS, 8-byte aligned. A phase ends when `count` arrivals and all expected bytes are there; waits
 // name the phase by its parity (0 for the first). A fresh barrier counts as having ended the phase of parity 1.

@@ -20,6 +20,8 @@ __device__ inline u64 wgmma_operand(u32 lds) {
 template <int N>
 struct wgmma;
 
+#define WT_WGMMA_Q0 "%0, %1, %2, %3"
+#define WT_WGMMA_H0 WT_WGMMA_Q0 ", %4, %5, %6, %7"
 #define WT_WGMMA_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define WT_WGMMA_D1 WT_WGMMA_D0 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define WT_WGMMA_D2 WT_WGMMA_D1 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
@@ -34,16 +36,18 @@ struct wgmma;
   "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3]), "+f"((d)[4]), "+f"((d)[5]), "+f"((d)[6]), "+f"((d)[7]), \
       "+f"((d)[8]), "+f"((d)[9]), "+f"((d)[10]), "+f"((d)[11]), "+f"((d)[12]), "+f"((d)[13]), "+f"((d)[14]),      \
       "+f"((d)[15])
-#define WT_WGMMA_F0 WT_WGMMA_F(d)
-#define WT_WGMMA_F1 WT_WGMMA_F0, WT_WGMMA_F(d + 16)
-#define WT_WGMMA_F2 WT_WGMMA_F1, WT_WGMMA_F(d + 32)
-#define WT_WGMMA_F3 WT_WGMMA_F2, WT_WGMMA_F(d + 48)
-#define WT_WGMMA_F4 WT_WGMMA_F3, WT_WGMMA_F(d + 64)
-#define WT_WGMMA_F5 WT_WGMMA_F4, WT_WGMMA_F(d + 80)
-#define WT_WGMMA_F6 WT_WGMMA_F5, WT_WGMMA_F(d + 96)
-#define WT_WGMMA_F7 WT_WGMMA_F6, WT_WGMMA_F(d + 112)
+#define WT_WGMMA_F_Q0 "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])
+#define WT_WGMMA_F_H0 WT_WGMMA_F_Q0, "+f"((d)[4]), "+f"((d)[5]), "+f"((d)[6]), "+f"((d)[7])
+#define WT_WGMMA_F_D0 WT_WGMMA_F(d)
+#define WT_WGMMA_F_D1 WT_WGMMA_F_D0, WT_WGMMA_F(d + 16)
+#define WT_WGMMA_F_D2 WT_WGMMA_F_D1, WT_WGMMA_F(d + 32)
+#define WT_WGMMA_F_D3 WT_WGMMA_F_D2, WT_WGMMA_F(d + 48)
+#define WT_WGMMA_F_D4 WT_WGMMA_F_D3, WT_WGMMA_F(d + 64)
+#define WT_WGMMA_F_D5 WT_WGMMA_F_D4, WT_WGMMA_F(d + 80)
+#define WT_WGMMA_F_D6 WT_WGMMA_F_D5, WT_WGMMA_F(d + 96)
+#define WT_WGMMA_F_D7 WT_WGMMA_F_D6, WT_WGMMA_F(d + 112)
 
-// N, the last of its blocks of 32 columns, and the numbers of the operands behind the sums.
+// N, its sums' list (a block of 32 columns is one of D's), and the numbers of the operands behind the sums.
 #define WT_WGMMA(N, BLOCK, I0, I1, I2, I3, I4, I5)                                                    \
   template <>                                                                                         \
   struct wgmma<N> {                                                                                   \
@@ -63,23 +67,25 @@ struct wgmma;
   };
 #define WT_WGMMA_LDS(N, BLOCK, KIND, TAIL, I0, I1, I2)                                                          \
   asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #I2 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #N KIND \
-               " {" WT_WGMMA_D##BLOCK "}, %" #I0 ", %" #I1 ", p, 1, 1" TAIL ";\n\t}"                            \
-               : WT_WGMMA_F##BLOCK                                                                              \
+               " {" WT_WGMMA_##BLOCK "}, %" #I0 ", %" #I1 ", p, 1, 1" TAIL ";\n\t}"                            \
+               : WT_WGMMA_F_##BLOCK                                                                              \
                : "l"(a), "l"(b), "r"(accumulate))
 #define WT_WGMMA_REGISTERS(N, BLOCK, KIND, TAIL, I0, I1, I2, I3, I4, I5)                                             \
   asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #I5 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #N KIND      \
-               " {" WT_WGMMA_D##BLOCK "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p, 1, 1" TAIL ";\n\t}" \
-               : WT_WGMMA_F##BLOCK                                                                                   \
+               " {" WT_WGMMA_##BLOCK "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p, 1, 1" TAIL ";\n\t}" \
+               : WT_WGMMA_F_##BLOCK                                                                                   \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate))
 
-WT_WGMMA(32, 0, 16, 17, 18, 19, 20, 21)
-WT_WGMMA(64, 1, 32, 33, 34, 35, 36, 37)
-WT_WGMMA(96, 2, 48, 49, 50, 51, 52, 53)
-WT_WGMMA(128, 3, 64, 65, 66, 67, 68, 69)
-WT_WGMMA(160, 4, 80, 81, 82, 83, 84, 85)
-WT_WGMMA(192, 5, 96, 97, 98, 99, 100, 101)
-WT_WGMMA(224, 6, 112, 113, 114, 115, 116, 117)
-WT_WGMMA(256, 7, 128, 129, 130, 131, 132, 133)
+WT_WGMMA(8, Q0, 4, 5, 6, 7, 8, 9)
+WT_WGMMA(16, H0, 8, 9, 10, 11, 12, 13)
+WT_WGMMA(32, D0, 16, 17, 18, 19, 20, 21)
+WT_WGMMA(64, D1, 32, 33, 34, 35, 36, 37)
+WT_WGMMA(96, D2, 48, 49, 50, 51, 52, 53)
+WT_WGMMA(128, D3, 64, 65, 66, 67, 68, 69)
+WT_WGMMA(160, D4, 80, 81, 82, 83, 84, 85)
+WT_WGMMA(192, D5, 96, 97, 98, 99, 100, 101)
+WT_WGMMA(224, D6, 112, 113, 114, 115, 116, 117)
+WT_WGMMA(256, D7, 128, 129, 130, 131, 132, 133)
 
 // Tensor copies. A tensor map of 128 bytes (aligned to 64, in a __grid_constant__ parameter) describes matrices of rows
 // of bytes and the box that one copy moves; parts of the box outside become zeros and count as bytes.
@@ -132,6 +138,11 @@ __device__ inline u32 block_in_cluster() {
 __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
 }
+/// Its halves, for waves that have something to do between them, and for barriers made with fence_barrier_init: other
+/// writes before the arrival are not waited for. Only in clusters: the compiler makes a barrier of the block of the wait
+/// where there are none, and nothing of the arrival.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
 /// An arrival at the barrier that lies at the same address in another block of the cluster.
 __device__ inline void barrier_arrive_at(u32 barrier, u32 block) {
   asm volatile(
@@ -151,6 +162,38 @@ __device__ inline chunk load_lds_of(u32 address, u32 block) {
       : "r"(address), "r"(block)
       : "memory");
   return c;
+}
+
+/// A float to the same LDS address in another block of the cluster (or in this one).
+__device__ inline void store_to_block(u32 address, u32 block, float value) {
+  asm volatile(
+      "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
+      "st.shared::cluster.f32 [there], %2;\n\t}"
+      :
+      : "r"(address), "r"(block), "f"(value)
+      : "memory");
+}
+/// Arrives at a barrier of another block of the cluster; what this wave stored there before (and __syncwarp) is seen by
+/// those who wait with barrier_wait_cluster.
+__device__ inline void barrier_release_at(u32 barrier, u32 block) {
+  asm volatile(
+      "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n\t}"
+      :
+      : "r"(barrier), "r"(block)
+      : "memory");
+}
+__device__ inline void barrier_wait_cluster(u32 barrier, u32 parity) {
+  u32 ended;
+  do {
+    asm volatile(
+        "{\n\t.reg .pred ended;\n\t"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, ended;\n\t}"
+        : "=r"(ended)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+  } while (ended == 0);
 }
 
 }  // namespace wt

@@ -5,6 +5,7 @@
 #include "family_samples.h"
 #include "operator_harness.h"
 #include "runtime/hip/cuda/cuda_target.h"
+#include "templates/gemm/narrow.h"
 #include "templates/gemm/nvidia.h"
 #include "templates/gemm/stream.h"
 #include "templates/gemm/warpgroup.h"
@@ -63,9 +64,9 @@ TEST(NvidiaSpace, PathsFollowTheRowsOfX) {
     }
     return std::vector<std::int64_t>{};
   };
-  EXPECT_EQ(paths(1, "bf16"), std::vector<std::int64_t>{matrix_path::stream});
+  EXPECT_EQ(paths(1, "bf16"), (std::vector<std::int64_t>{matrix_path::stream, matrix_path::narrow}));
   EXPECT_EQ(paths(4096, "bf16"), std::vector<std::int64_t>{matrix_path::warpgroup});
-  EXPECT_EQ(paths(8, "fp8_mxfp4"), std::vector<std::int64_t>{matrix_path::stream});
+  EXPECT_EQ(paths(8, "fp8_mxfp4"), (std::vector<std::int64_t>{matrix_path::stream, matrix_path::narrow}));
 }
 
 TEST(NvidiaLaunches, TakeAsMuchLdsAsTheSpaceAllows) {
