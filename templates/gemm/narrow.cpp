@@ -15,9 +15,10 @@ namespace {
 constexpr std::int64_t row_bytes = 128, alignment = 1024, group_rows = 64;
 constexpr std::int64_t scale_unit_bytes = scale_unit_rows * scale_unit_cols;
 constexpr std::int64_t most_rows_x = 32;
-/// Blocks that an H100 or an H200 (SXM) has room for beside each other: a processing cluster has 16 or 18 of the 132
-/// multiprocessors, so that clusters of four and more leave four of them out. On a device with fewer, some come later.
-constexpr std::int64_t multiprocessors = 132, in_large_clusters = 128;
+/// Blocks that an H100 or an H200 (SXM) has room for beside each other. Clusters lie within a part of the device that
+/// has 14 to 18 of the 132 multiprocessors, so that large ones leave some of them out. Were there more, some came
+/// later.
+constexpr std::int64_t multiprocessors = 132, in_large_clusters = 112;
 /// Rings of a block, in bytes: for two blocks on a multiprocessor, or for one. The largest that fits into one of them.
 constexpr std::int64_t ring_sizes[] = {64 << 10, 96 << 10, 160 << 10};
 constexpr std::int64_t largest_ring_of_two = ring_sizes[1];
@@ -83,7 +84,7 @@ bool has_narrow(const MatrixFormat& format, const MatrixShape& shape, const Devi
 
 std::vector<std::int64_t> narrow_values(std::string_view parameter, const MatrixFormat& format) {
   if (parameter == "bm") return {8, 16, 32};
-  if (parameter == "bn") return {64, 128, 256};
+  if (parameter == "bn") return {64, 128, 192, 256};
   if (parameter == "bk") return {step_elements(format)};
   if (parameter == "stages") {
     std::vector<std::int64_t> all;
@@ -92,8 +93,9 @@ std::vector<std::int64_t> narrow_values(std::string_view parameter, const Matrix
     }
     return all;
   }
-  if (parameter == "wn" || parameter == "wk") return {1, 2, 4};
-  if (parameter == "split_k") return {1, 2, 4, 8};
+  if (parameter == "wn") return {1, 2, 3, 4};
+  if (parameter == "wk") return {1, 2, 4};
+  if (parameter == "split_k") return {1, 2, 3, 4, 8};
   if (parameter == "shuffled") return {0};
   return {1};
 }
@@ -126,10 +128,10 @@ void require_narrow(Space& space, const MatrixFormat& format, const MatrixShape&
             return c.at("stages") >= 3 &&
                    std::ranges::any_of(ring_sizes, [&](std::int64_t ring) { return c.at("stages") == ring / bytes; });
           });
-  require("each block of a cluster has sums to add up and a few steps", {"bm", "split_k"},
+  require("the blocks of a cluster, all or all but one, have sums to add up, and a few steps", {"bm", "split_k"},
           [steps = ceil_div(shape.k, step_elements(format))](const Config& c) {
             const std::int64_t split = c.at("split_k"), bm = c.at("bm");
-            return (split - 1) * sums_of_block(bm, split) < sums(bm) && (split == 1 || steps >= 2 * split);
+            return (split - 1) * sums_of_block(bm, split) <= sums(bm) && (split == 1 || steps >= 2 * split);
           });
   require("the ring, X and the sums fit in LDS", {"bm", "bn", "stages", "wn", "wk", "split_k"},
           [format, k = shape.k, most = limits.lds_bytes](const Config& c) {
@@ -214,7 +216,7 @@ std::vector<Launch> narrow_launches(const MatrixFormat& format, const MatrixShap
                       i32(ceil_div(shape.n, scale_unit_rows)),
                       i32(ceil_div(shape.k, 32 * scale_unit_cols))};
   const std::int64_t units = ceil_div(shape.n, t.bn) * ceil_div(shape.m, t.bm) * shape.batch;
-  const std::int64_t clusters = std::min(units, (t.split > 2 ? in_large_clusters : multiprocessors) / t.split);
+  const std::int64_t clusters = std::min(units, (t.split > 3 ? in_large_clusters : multiprocessors) / t.split);
   return {{"gemm_main",
            {u32(clusters * t.split), 1, 1},
            {u32(narrow_threads(config)), 1, 1},

@@ -34,15 +34,15 @@ TEST(NarrowSpace, OffersTilesForFewRows) {
       for (const auto& [n, k] : std::vector<std::pair<int, int>>{{2624, 6144}, {19360, 6144}, {6144, 16384}}) {
         const std::size_t count = sample_of(gemm_problem(dtype, m, n, k), 100'000).size();
         EXPECT_GE(count, 3u) << dtype << " m=" << m << " n=" << n << " k=" << k;
-        EXPECT_LE(count, 200u) << dtype << " m=" << m << " n=" << n << " k=" << k;
+        EXPECT_LE(count, 250u) << dtype << " m=" << m << " n=" << n << " k=" << k;
       }
     }
     EXPECT_TRUE(sample_of(gemm_problem(dtype, 33, 6144, 6144), 1).empty()) << dtype;
   }
 }
 
-// What a person gets who asks for one block of a cluster more than there are sums to share out.
-TEST(NarrowSpace, GivesEachBlockOfAClusterSums) {
+// What a person gets who asks for more blocks of a cluster than there are sums to share out.
+TEST(NarrowSpace, GivesTheBlocksOfAClusterSums) {
   const Space space = get_operator("gemm").space(gemm_problem("bf16", 1, 6144, 6144), hopper());
   for (const Config& config : sample_of(gemm_problem("bf16", 1, 6144, 6144), 100'000))
     EXPECT_LE(config.at("split_k"), 4);
