@@ -7,6 +7,7 @@
 
 #include "db/base/error.h"
 #include "db/base/time.h"
+#include "db/earlier_trials.h"
 #include "db/layout_rows.h"
 #include "db/machines.h"
 #include "db/rows.h"
@@ -232,6 +233,12 @@ std::vector<OfflineTrial> Database::shortlist(const Environment& node, const Pro
                                               std::string_view source_hash, int most) const {
   const std::scoped_lock lock(impl_->mutex);
   return read_shortlist(impl_->connection, node.arch, node.compiler_version, problem, source_hash, most);
+}
+
+std::vector<Config> Database::earlier_best(const Environment& environment, const Problem& problem,
+                                           std::string_view source_hash, int most) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_earlier_best(impl_->connection, environment, problem, source_hash, most);
 }
 
 void Database::set_current_source(std::string_view op, std::string_view source_hash) {

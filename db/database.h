@@ -105,6 +105,10 @@ class Database {
   std::vector<OfflineTrial> shortlist(const Environment& node, const Problem& problem, std::string_view source_hash,
                                       int most) const;
 
+  /// With other sources, fastest first; see earlier_trials.h.
+  std::vector<Config> earlier_best(const Environment& environment, const Problem& problem, std::string_view source_hash,
+                                   int most) const;
+
   /// Says that `source_hash` is what the templates of `op` are now; winners of other hashes stop counting.
   void set_current_source(std::string_view op, std::string_view source_hash);
   std::optional<std::string> current_source(std::string_view op) const;

@@ -18,13 +18,17 @@ namespace {
 
 // Winners of the same family at other batch sizes are good guesses, never answers; more than three repeat each other.
 constexpr std::size_t most_transferred = 3;
+// Of what was fastest before the templates changed.
+constexpr int most_earlier = 2;
 
-/// What offline tuning for this architecture left in the database, the default configuration, and the winners of the
-/// nearest problems that differ only in growing dimensions.
+/// What was fastest with other sources, what offline tuning for this architecture left in the database, the default
+/// configuration, and the winners of the nearest problems that differ only in growing dimensions.
 std::vector<db::Config> first_guesses(const TuneContext& context, const TuneTask& task) {
-  std::vector<db::Config> first;
-  for (db::OfflineTrial& trial : context.database.shortlist(
-           context.environment, task.problem, context.options.source_hash(*task.op), context.options.trials)) {
+  const std::string sources = context.options.source_hash(*task.op);
+  std::vector<db::Config> first =
+      context.database.earlier_best(context.environment, task.problem, sources, most_earlier);
+  for (db::OfflineTrial& trial :
+       context.database.shortlist(context.environment, task.problem, sources, context.options.trials)) {
     first.push_back(std::move(trial.config));
   }
   const std::size_t shortlisted = first.size();

@@ -53,6 +53,38 @@ TEST_F(DatabaseTest, TrialsComeBackAsTheyWere) {
   EXPECT_EQ(database_.count_trials(), 2);
 }
 
+TEST_F(DatabaseTest, WhatWasFastWithOtherSourcesIsRemembered) {
+  const auto add = [&](std::int64_t bm, double median_us, const std::string& source_hash, const Problem& problem) {
+    Trial trial = example_trial(bm, median_us);
+    trial.source_hash = source_hash;
+    trial.problem = problem;
+    database_.add_trial(environment_, trial);
+  };
+  const Problem problem = example_problem();
+  add(16, 30, "older", problem);
+  add(32, 20, "older", problem);
+  add(32, 26, "old", problem);
+  add(64, 25, "old", problem);
+  add(128, 1, "now", problem);
+  add(256, 1, "old", example_problem(17));
+  Trial wrong = example_trial(512, 0);
+  wrong.source_hash = "old";
+  wrong.outcome = Outcome::wrong;
+  wrong.samples_us.clear();
+  database_.add_trial(environment_, wrong);
+  const auto earlier = [&](int most) {
+    std::vector<std::int64_t> tiles;
+    for (const Config& config : database_.earlier_best(environment_, problem, "now", most))
+      tiles.push_back(config.at("bm"));
+    return tiles;
+  };
+  EXPECT_THAT(earlier(10), testing::ElementsAre(32, 64, 16));
+  EXPECT_THAT(earlier(2), testing::ElementsAre(32, 64));
+  Environment other = environment_;
+  other.device = "another";
+  EXPECT_TRUE(database_.earlier_best(other, problem, "now", 10).empty());
+}
+
 TEST_F(DatabaseTest, EveryOutcomeIsKept) {
   for (const Outcome outcome : all_outcomes) {
     Trial trial = example_trial();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "templates/registry.h"
 #include "tests/search/support/planted_operator.h"
 #include "tests/search/support/scratch.h"
@@ -35,6 +37,32 @@ TEST(TunerBudget, IsKeptWhileKernelsHang) {
   EXPECT_LE(seconds, options.budget_s + 5);
   EXPECT_EQ(database.count_trials(), report.trials);
   EXPECT_GT(report.trials, 0);
+}
+
+TEST(TunerGuesses, BeginWithWhatWasFastBeforeTheTemplatesChanged) {
+  const Scratch scratch;
+  db::Database database = db::Database::open(scratch.database(), db::OpenMode::create);
+  const auto provider = hip::load_provider(hip::parse_device_spec("cpu"));
+  TunerOptions options;
+  options.device = "cpu";
+  options.compile = scratch.compile_options();
+  const TuneTask task{templates::find_operator("silu_mul"), db::problem_from_key("silu_mul/f32/m=8,n=256"), 1};
+  const auto configs = [&](const std::string& source_hash, int trials) {
+    options.trials = trials;
+    options.source_hash = [source_hash](const templates::Operator&) { return source_hash; };
+    Tuner tuner(options, database, *provider);
+    Reporter reporter(ReportStyle::quiet);
+    tuner.run({task}, reporter);
+    return database.trials_of(database.environments().front(), task.problem, source_hash);
+  };
+  std::vector<db::Trial> before = configs("before", 5);
+  std::erase_if(before, [](const db::Trial& trial) { return trial.outcome != db::Outcome::ok; });
+  ASSERT_GE(before.size(), 2u);
+  std::ranges::sort(before, {}, &db::Trial::median_us);
+  const std::vector<db::Trial> after = configs("after", 2);
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(db::to_text(after[0].config), db::to_text(before[0].config));
+  EXPECT_EQ(db::to_text(after[1].config), db::to_text(before[1].config));
 }
 
 /// Configurations of silu_mul in the order in which they were tried.
