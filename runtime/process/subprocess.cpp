@@ -102,6 +102,7 @@ void limit(int resource, std::size_t value) {
   if (options.error_to_output && dup2(1, 2) < 0) give_up();
   if (!options.core_dumps) limit(RLIMIT_CORE, 0);
   if (options.memory_limit_bytes != 0) limit(RLIMIT_AS, options.memory_limit_bytes);
+  if (options.niceness != 0) (void)::nice(options.niceness);
   if (options.cpu_limit.count() != 0) limit(RLIMIT_CPU, static_cast<std::size_t>(options.cpu_limit.count()));
   if (!options.working_directory.empty() && chdir(options.working_directory.c_str()) != 0) give_up();
   execvpe(plan.arguments[0], plan.arguments.data(), plan.environment.data());

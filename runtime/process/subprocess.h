@@ -61,6 +61,7 @@ struct SubprocessOptions {
   std::size_t memory_limit_bytes =
       0;  ///< RLIMIT_AS, inherited by its children; 0: none. Not usable with AddressSanitizer.
   std::chrono::seconds cpu_limit{0};  ///< RLIMIT_CPU of each process; 0: none
+  int niceness = 0;                   ///< added to the parent's: above 0 it gets out of the way of others
   bool own_group = true;              ///< leads a process group, so that kill() reaches its children too
   bool dies_with_parent = true;  ///< SIGKILL when the thread that started it ends (PR_SET_PDEATHSIG): start it from a
                                  ///< thread that lives as long as the child should

@@ -50,6 +50,10 @@ class Worker {
   }
 
   bool device_lost() const { return bench_ && bench_->device_lost(); }
+  /// After an answer.
+  void tidy_up() {
+    if (bench_) bench_->tidy_up();
+  }
 
  private:
   nlohmann::json open(const nlohmann::json& request, std::span<const std::byte> payload) {
@@ -66,6 +70,7 @@ class Worker {
     const Wanted wanted = wanted_of(request);
     const Workbench::Selection selection = bench_->set_problem(problems_.get(wanted.name, [&] {
       PreparedProblem prepared = prepare_problem(*wanted.op, wanted.problem, wanted.seed, bench_->reference_on());
+      arrange_inputs(prepared, limits());
       if (wanted.op == external_.get() && external_->has_reference_kernel())
         run_reference(*provider_, device_, *external_, reference_code_, prepared);
       return prepared;
@@ -77,17 +82,21 @@ class Worker {
     const Wanted wanted = wanted_of(request);
     // A kernel from outside brings its own reference, which is not run beside a measurement.
     if (wanted.op == external_.get()) return {{"ok", true}, {"ready", true}};
-    std::size_t bytes = 0;
-    for (const templates::OperandSpec& spec : wanted.op->operands(wanted.problem))
-      bytes += templates::bytes_for(spec.dtype, spec.count());
+    const std::size_t bytes = input_bytes(*wanted.op, wanted.problem, limits());
     if (request.at("if_room").get<bool>() && !problems_.has_room_for(bytes)) return {{"ok", true}, {"ready", true}};
     problems_.prepare_ahead(
         wanted.name,
-        [wanted, where = bench_->reference_on()] {
-          return prepare_problem(*wanted.op, wanted.problem, wanted.seed, where);
+        [wanted, where = bench_->reference_on(), limits = limits()] {
+          PreparedProblem prepared = prepare_problem(*wanted.op, wanted.problem, wanted.seed, where);
+          arrange_inputs(prepared, limits);
+          return prepared;
         },
         bytes);
     return {{"ok", true}, {"ready", problems_.ready(wanted.name)}};
+  }
+
+  const templates::DeviceLimits& limits() const {
+    return provider_->devices()[static_cast<std::size_t>(device_)].limits;
   }
 
   struct Wanted {
@@ -163,6 +172,7 @@ int serve_measurements(FindOperator find) {
     if (!channel.send(jit::pack_message(answer))) break;
     // The driver starts another process; what this one would measure is not to be trusted.
     if (worker.device_lost()) ::_exit(1);
+    worker.tidy_up();
   }
   return 0;
 }

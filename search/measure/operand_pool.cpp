@@ -55,7 +55,7 @@ void OperandPool::lay_out(std::span<const db::Config> configs) {
     specs_ = templates::arranged_operands(op, prepared_.problem, config);
     arranged_.assign(specs_.size(), {});
     for (std::size_t i = 0; i < specs_.size(); ++i) {
-      if (arrangement_[i] != templates::Arrangement::rows)
+      if (arrangement_[i] != templates::Arrangement::rows && arranged_ahead(i) == nullptr)
         arranged_[i] = templates::arrange(prepared_.specs[i], arrangement_[i], prepared_.inputs[i]);
     }
     allocate();
@@ -131,8 +131,17 @@ std::byte* OperandPool::data(std::size_t set, std::size_t operand) const {
 
 void* OperandPool::workspace() const { return static_cast<std::byte*>(workspace_.get()) + guard_; }
 
+const HostTensor* OperandPool::arranged_ahead(std::size_t operand) const {
+  for (const ArrangedInput& input : prepared_.arranged) {
+    if (input.operand == operand && input.arrangement == arrangement_[operand]) return &input.tensor;
+  }
+  return nullptr;
+}
+
 const HostTensor& OperandPool::host(std::size_t operand) const {
-  return arrangement_[operand] == templates::Arrangement::rows ? prepared_.inputs[operand] : arranged_[operand];
+  if (arrangement_[operand] == templates::Arrangement::rows) return prepared_.inputs[operand];
+  const HostTensor* const ahead = arranged_ahead(operand);
+  return ahead != nullptr ? *ahead : arranged_[operand];
 }
 
 void OperandPool::fill(void* at, int byte, std::size_t bytes) const {

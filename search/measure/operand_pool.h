@@ -74,6 +74,7 @@ class OperandPool {
   std::optional<std::string> damage_seen_by_host(hipStream_t stream) const;
   std::vector<const void*> bands() const;
   std::string band_name(std::size_t band) const;
+  const templates::HostTensor* arranged_ahead(std::size_t operand) const;
   const templates::HostTensor& host(std::size_t operand) const;
   void fill(void* at, int byte, std::size_t bytes) const;
 
@@ -84,7 +85,7 @@ class OperandPool {
 
   std::vector<templates::Arrangement> arrangement_;  ///< of the operands now
   std::vector<templates::OperandSpec> specs_;
-  std::vector<templates::HostTensor> arranged_;  ///< those that are not rows; empty tensors for the others
+  std::vector<templates::HostTensor> arranged_;  ///< those that nobody put in order ahead; empty tensors for the others
   std::vector<Slot> slots_;                      ///< of one set; sets follow each other at set_bytes_
   std::size_t set_bytes_ = 0;
   std::size_t sets_ = 0;

@@ -1,5 +1,6 @@
 #include "search/measure/prepared_problem.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -10,7 +11,57 @@ constexpr std::size_t borrowed_from = std::size_t{16} << 20;
 // Less is done on the host before it is worth a thought.
 constexpr double flops_worth_the_device = 1e8;
 
+struct WantedOrder {
+  std::size_t operand;
+  templates::Arrangement arrangement;
+  bool operator==(const WantedOrder&) const = default;
+};
+
+/// Orders other than rows, of operands that kernels only read.
+std::vector<WantedOrder> orders_of(const templates::Operator& op, const templates::Problem& problem,
+                                   const templates::DeviceLimits& limits) {
+  const std::vector<templates::OperandSpec> specs = op.operands(problem);
+  std::vector<WantedOrder> orders;
+  const auto look_at = [&](const templates::Config& config) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const WantedOrder order{i, op.arrangement(problem, config, i)};
+      if (order.arrangement == templates::Arrangement::rows || specs[i].role != templates::Role::input) continue;
+      if (std::ranges::find(orders, order) == orders.end()) orders.push_back(order);
+    }
+  };
+  const templates::Config usual = op.default_config(problem, limits);
+  look_at(usual);
+  const templates::Space space = op.space(problem, limits);
+  for (const templates::Parameter& parameter : space.parameters()) {
+    templates::Config config = usual;
+    for (const std::int64_t value : parameter.values) {
+      config[parameter.name] = value;
+      look_at(config);
+    }
+  }
+  return orders;
+}
+
 }  // namespace
+
+std::size_t input_bytes(const templates::Operator& op, const templates::Problem& problem,
+                        const templates::DeviceLimits& limits) {
+  const std::vector<templates::OperandSpec> specs = op.operands(problem);
+  std::size_t bytes = 0;
+  for (const templates::OperandSpec& spec : specs) bytes += templates::bytes_for(spec.dtype, spec.count());
+  for (const WantedOrder& order : orders_of(op, problem, limits)) {
+    const templates::OperandSpec spec = templates::arranged(specs[order.operand], order.arrangement);
+    bytes += templates::bytes_for(spec.dtype, spec.count());
+  }
+  return bytes;
+}
+
+void arrange_inputs(PreparedProblem& prepared, const templates::DeviceLimits& limits) {
+  for (const auto& [operand, arrangement] : orders_of(*prepared.op, prepared.problem, limits)) {
+    prepared.arranged.push_back(
+        {operand, arrangement, templates::arrange(prepared.specs[operand], arrangement, prepared.inputs[operand])});
+  }
+}
 
 PreparedProblem prepare_problem(const templates::Operator& op, const templates::Problem& problem, std::uint64_t seed,
                                 ReferenceOn where) {

@@ -14,6 +14,7 @@ std::size_t bytes_of(const PreparedProblem& problem) {
   for (const auto* tensors : {&problem.inputs, &problem.expected}) {
     for (const templates::HostTensor& tensor : *tensors) bytes += tensor.bytes().size();
   }
+  for (const ArrangedInput& input : problem.arranged) bytes += input.tensor.bytes().size();
   return bytes;
 }
 

@@ -9,17 +9,20 @@
 namespace wavetune::measure {
 namespace {
 
-/// The host has inputs of whatever lies there at hand, so that its memory is a limit too.
-std::size_t usual_bytes(const hip::Api& api) {
+/// Problems of experts that are tuned side by side have tens of gigabytes, of which a step of one token reads little:
+/// what makes room for another one is filled anew, at the next turn of the first. The CPU shares its memory with
+/// inputs.
+std::size_t usual_bytes(const hip::Provider& provider) {
+  if (provider.kind() == hip::ProviderKind::cpu) return usual_problem_bytes();
   std::size_t free_bytes = 0, total_bytes = 0;
-  hip::check(api, api.hipMemGetInfo(&free_bytes, &total_bytes), "hipMemGetInfo");
-  return std::min(total_bytes / 2, usual_problem_bytes());
+  hip::check(provider.api(), provider.api().hipMemGetInfo(&free_bytes, &total_bytes), "hipMemGetInfo");
+  return total_bytes / 4 * 3;
 }
 
 }  // namespace
 
 ProblemShelf::ProblemShelf(const hip::Provider& provider, const PoolOptions& options)
-    : provider_(provider), options_(options), most_bytes_(usual_bytes(provider.api())) {}
+    : provider_(provider), options_(options), most_bytes_(usual_bytes(provider)) {}
 
 void ProblemShelf::select(std::shared_ptr<const PreparedProblem> prepared) {
   begin();

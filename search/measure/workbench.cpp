@@ -107,6 +107,7 @@ std::unique_ptr<ProblemShelf> Workbench::make_shelf() const {
 
 Workbench::Selection Workbench::set_problem(std::shared_ptr<const PreparedProblem> prepared) {
   busy_us_ = 0;
+  tidy_up();
   Selection selection;
   try {
     const Busy reference(*this);
@@ -152,10 +153,15 @@ std::optional<double> Workbench::worst_on_device() {
   return worst < surely_within ? std::optional(worst) : std::nullopt;
 }
 
+std::optional<std::string> Workbench::damage_by(Candidate& candidate) {
+  const Busy looking(*this);
+  return candidate.damage();
+}
+
 /// Compares what one run left behind; fills max_error and, when it is wrong, outcome and error. Where the host has to
 /// compare, the device warms up meanwhile: `warm_up` runs, whose time is given back.
 double Workbench::verify(Candidate& candidate, int warm_up, MeasureResult& result) {
-  if (auto damage = candidate.damage()) {
+  if (auto damage = damage_by(candidate)) {
     result.outcome = db::Outcome::wrong;
     result.error = *damage;
     return 0;
@@ -206,14 +212,14 @@ TimedKernel Workbench::timed(Candidate& candidate) {
 MeasureResult Workbench::measure(const MeasureRequest& request) {
   MeasureResult result;
   busy_us_ = 0;
+  tidy_up();
   watch_.begin();
   const bool cold = provider_.kind() != hip::ProviderKind::cpu && Clock::now() - last_work_ > soon_cold;
-  std::unique_ptr<Candidate> candidate;
   try {
-    candidate = load(request);
-    if (auto reason = candidate->over_limits()) return ended(db::Outcome::resource_limit, *reason);
-    result.resources = candidate->resources();
-    candidate->enqueue();
+    candidate_ = load(request);
+    if (auto reason = candidate_->over_limits()) return ended(db::Outcome::resource_limit, *reason);
+    result.resources = candidate_->resources();
+    candidate_->enqueue();
   } catch (const Error& error) {
     // A driver's errors stay when the device is gone: then all that comes after would be blamed for this.
     device_lost_ = !device_works();
@@ -223,7 +229,7 @@ MeasureResult Workbench::measure(const MeasureRequest& request) {
     const double before_us = busy_us_;
     {
       const Busy running(*this);
-      candidate->wait();
+      candidate_->wait();
     }
     TimingLimits limits = request.timing;
     if (cold) limits.warm_up_us = std::max(limits.warm_up_us, cold_warm_up_us);
@@ -231,15 +237,16 @@ MeasureResult Workbench::measure(const MeasureRequest& request) {
     const int warm_up = provider_.kind() == hip::ProviderKind::cpu
                             ? 0  // the compare needs its cores
                             : static_cast<int>(std::min(limits.warm_up_us / first_us, most_warm_up_runs));
-    limits.warm_up_us -= verify(*candidate, warm_up, result);
+    limits.warm_up_us -= verify(*candidate_, warm_up, result);
     if (result.outcome == db::Outcome::ok) {
       // Outputs keep what the verification left; inouts go on changing, which no operator's time depends on.
-      TimingResult timing = time_kernel(timed(*candidate), limits, request.incumbent_us);
+      TimingResult timing = time_kernel(timed(*candidate_), limits, request.incumbent_us);
       result.samples_us = std::move(timing.samples_us);
       result.median_us = timing.median_us;
       result.state = watch_.state(timing.retaken);
       // A kernel that only sometimes goes astray (a race, an index beyond its operand) shows it after many runs.
-      if (auto damage = candidate->damage()) result = ended(db::Outcome::wrong, *damage + ", after repeated launches");
+      if (auto damage = damage_by(*candidate_))
+        result = ended(db::Outcome::wrong, *damage + ", after repeated launches");
     }
   } catch (const Error& error) {
     result = ended(db::Outcome::fault, error.what());
@@ -251,6 +258,7 @@ MeasureResult Workbench::measure(const MeasureRequest& request) {
 
 std::vector<MeasureResult> Workbench::contest(const ContestRequest& request) {
   busy_us_ = 0;
+  tidy_up();
   watch_.begin();
   shelf_->begin();
   pool_ = nullptr;

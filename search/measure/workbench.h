@@ -41,6 +41,10 @@ class Workbench {
   /// Configurations that were right when they were measured alone, timed in turns (time_in_turns). One result each.
   std::vector<MeasureResult> contest(const ContestRequest& request);
 
+  /// Unloads what was measured last. Nobody has to wait for that who only wants to know its time: call it when the
+  /// answer has been sent; otherwise the next request does it.
+  void tidy_up() { candidate_.reset(); }
+
   /// A kernel failed on the device: this process must not measure any more.
   bool device_lost() const { return device_lost_; }
 
@@ -52,6 +56,7 @@ class Workbench {
   std::unique_ptr<ProblemShelf> make_shelf() const;
   std::unique_ptr<Candidate> load(const MeasureRequest& request);
   std::optional<double> worst_on_device();
+  std::optional<std::string> damage_by(Candidate& candidate);
   double verify(Candidate& candidate, int warm_up, MeasureResult& result);
   TimedKernel timed(Candidate& candidate);
   double run(Candidate& candidate, int count);
@@ -61,7 +66,8 @@ class Workbench {
   ClockWatch watch_;
   std::unique_ptr<DeviceChecks> checks_;
   std::unique_ptr<ProblemShelf> shelf_;
-  OperandPool* pool_ = nullptr;  ///< of the shelf, that the candidate in work runs over; null: it has its own
+  OperandPool* pool_ = nullptr;           ///< of the shelf, that the candidate in work runs over; null: it has its own
+  std::unique_ptr<Candidate> candidate_;  ///< measured last
   bool device_lost_ = false;
   double busy_us_ = 0;  ///< of the request in work
   std::chrono::steady_clock::time_point last_work_{};

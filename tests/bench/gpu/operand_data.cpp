@@ -108,7 +108,7 @@ OperandData operand_data(const templates::Operator& op, const db::Problem& probl
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (exact[i].count() == 0) exact[i] = random_tensor(specs[i]);
   }
-  data.prepared = {&op, problem, op.default_scalars(problem), specs, std::move(exact), {}, {}};
+  data.prepared = {&op, problem, op.default_scalars(problem), specs, std::move(exact), {}, {}, {}};
   return data;
 }
 

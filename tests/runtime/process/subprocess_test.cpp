@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -43,6 +44,13 @@ TEST(Subprocess, EnvironmentAndWorkingDirectory) {
   options.unset_environment = {"WAVETUNE_TEST_REMOVED"};
   options.working_directory = "/";
   EXPECT_EQ(run_and_capture(options).output, "b c--/\n");
+}
+
+TEST(Subprocess, NicenessIsAddedToTheParents) {
+  SubprocessOptions options = shell("nice");
+  const int own = std::stoi(run_and_capture(options).output);
+  options.niceness = 3;
+  EXPECT_EQ(std::stoi(run_and_capture(options).output), std::min(19, own + 3));
 }
 
 TEST(Subprocess, WhatCannotBeStartedIsNamed) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "runtime/hip/cuda/cuda_target.h"
 #include "search/measure/clock_probe.h"
 #include "templates/registry.h"
 #include "tests/search/support/checks_code.h"
@@ -95,6 +96,42 @@ TEST(PreparedProblem, LargeInputsAreNotKeptTwice) {
   EXPECT_EQ(prepared.expected[1].count(), 0);
   EXPECT_EQ(prepared.expected[0].count(), 4096);
   EXPECT_NE(prepared.expected[2].at(5), 0);
+}
+
+// Weights in the kernels' order are made with the problem, in the background, and are what the pool would have made.
+TEST_F(Pool, TakesInputsThatWereArrangedAhead) {
+  const templates::Operator& op = templates::get_operator("gemm");
+  const db::Problem problem = db::problem_from_key("gemm/bf16_mxfp4/batch=1,k=256,m=4,n=40");
+  const templates::DeviceLimits hopper = hip::cuda::limits_of_arch("sm_90a");
+  const PreparedProblem plain = prepare_problem(op, problem, 1);
+  PreparedProblem ahead = prepare_problem(op, problem, 1);
+  arrange_inputs(ahead, hopper);
+  ASSERT_EQ(ahead.arranged.size(), 2u) << "weights and their scales";
+  std::size_t bytes = 0;
+  for (const ArrangedInput& input : ahead.arranged) bytes += input.tensor.bytes().size();
+  for (const templates::HostTensor& input : ahead.inputs) bytes += input.bytes().size();
+  EXPECT_EQ(input_bytes(op, problem, hopper), bytes);
+  db::Config config = op.default_config(problem, hopper);
+  for (const std::int64_t shuffled : {0, 1}) {
+    config["shuffled"] = shuffled;
+    const PoolOptions options{0, true, 0, checks_.get()};
+    OperandPool one(*provider_, plain, options), other(*provider_, ahead, options);
+    one.arrange_for(config);
+    other.arrange_for(config);
+    for (std::size_t i = 0; i < plain.specs.size(); ++i) {
+      const templates::OperandSpec spec = templates::arranged(plain.specs[i], op.arrangement(problem, config, i));
+      EXPECT_EQ(std::memcmp(at(one, 0, i), at(other, 0, i), templates::bytes_for(spec.dtype, spec.count())), 0)
+          << plain.specs[i].name << " shuffled=" << shuffled;
+    }
+    // What was made ahead is not made again.
+    ahead.arranged.front().tensor.bytes()[0] ^= std::byte{1};
+    OperandPool changed(*provider_, ahead, options);
+    changed.arrange_for(config);
+    const std::size_t operand = ahead.arranged.front().operand;
+    const bool taken = op.arrangement(problem, config, operand) == ahead.arranged.front().arrangement;
+    EXPECT_EQ(*at(changed, 0, operand) != *at(one, 0, operand), taken);
+    ahead.arranged.front().tensor.bytes()[0] ^= std::byte{1};
+  }
 }
 
 TEST(SysfsClockProbe, ReadsTheDriversFiles) {
