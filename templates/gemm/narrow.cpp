@@ -65,7 +65,7 @@ std::int64_t blocks_beside(const MatrixFormat& format, const Config& config) {
 
 /// Layout of Params in narrow_gemm.hip.
 struct Params {
-  TensorMap w;
+  TensorMap w, x_map;
   const void *x, *scale_x, *scale_w;
   void* c;
   std::int64_t x_stride, x_batch, c_stride, c_batch, scale_x_stride, scale_w_stride;
@@ -154,7 +154,10 @@ std::int64_t narrow_lds_bytes(const MatrixFormat& format, std::int64_t k, const 
   return alignment + t.stages * stage_bytes(format, t.bn) + x + 2 * exchange + 2 * 4 * t.bn + scales_x;
 }
 
-std::int64_t narrow_static_lds_bytes(const Config& config) { return 8 * (2 * parameter(config, "stages") + 2); }
+std::int64_t narrow_static_lds_bytes(const Config& config) {
+  constexpr std::int64_t for_x = 8;
+  return 8 * (2 * parameter(config, "stages") + 2 + for_x);
+}
 
 std::int64_t narrow_registers(const MatrixFormat& format) {
   // What ptxas 13.0 gave the largest of them without a limit.
@@ -197,6 +200,9 @@ std::vector<Launch> narrow_launches(const MatrixFormat& format, const MatrixShap
   const Params params{tensor_map({views.w.data, bytes_of(format.w, shape.k), shape.n, shape.batch,
                                   bytes_of(format.w, views.w.row_stride), bytes_of(format.w, views.w.batch_stride)},
                                  row_bytes, group_rows / shape.column_parts),
+                      tensor_map({views.x.data, bytes_of(format.x, shape.k), shape.m, shape.batch,
+                                  bytes_of(format.x, views.x.row_stride), bytes_of(format.x, views.x.batch_stride)},
+                                 row_bytes, t.bm),
                       views.x.data,
                       views.scale_x.data,
                       views.scale_w.data,

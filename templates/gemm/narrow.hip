@@ -1,14 +1,15 @@
-// Few rows of X times W^T on compute capability 9.0a, bound by the bytes of W (path `narrow` of gemm and grouped_gemm).
+// Few rows of X times W^T on compute capability 9.0a, bound by the bytes of W (path `narrow` of gemm).
 //
-// W's rows are the instruction's 64 and X's its 8 to 64 columns. One wave of a block brings W into a ring, 128 bytes of
+// W's rows are the instruction's 64 and X's its 8 to 32 columns. One wave of a block brings W into a ring, 128 bytes of
 // k of the tile's rows at a time; wn x wk warpgroups multiply it, wn side by side along the rows and wk in turns along
-// k. X lies in LDS as a whole, all of the block's part of k of it, and is read again only when its rows change. Blocks
-// stay and go from tile to tile, so that W never stops flowing; a multiprocessor has one, and where LDS allows it the
-// first of the kernel after this one, whose W is on its way before this one has ended. With split_k > 1 the blocks of a
-// cluster share a tile's k and send each other their sums.
+// k. X lies in LDS as a whole, all of the block's part of k of it, and is read again only when its rows change; of
+// more than a few rows the first comes by copies of the same wave, so that work begins before all of it is there.
+// Blocks stay and go from tile to tile, so that W never stops flowing; a multiprocessor has one, and where LDS allows
+// it the first of the kernel after this one, whose W is on its way before this one has ended. With split_k > 1 the
+// blocks of a cluster share a tile's k and send each other their sums.
 //
 // cfg: format_x, format_w, scale_x, scale_w (templates/gemm/matrix.h), out_dtype, bm, wn, wk, stages, split_k,
-// column_parts, overlap, threads.
+// column_parts, beside (blocks that a multiprocessor is to have room for), overlap, threads.
 namespace narrow {
 
 using wt::chunk;
@@ -58,12 +59,14 @@ struct alignas(64) TensorMap {
 /// A block's places in LDS. Behind the ring: X; then what changes with the tile (two of each, for tiles in turns): the
 /// sums that are exchanged, and scales of W's rows; then scales of X.
 struct Places {
-  u32 ring, full, empty, arrived, x;
+  u32 ring, full, empty, arrived, x_full, x;
   float* exchange;
   float* scales_w;
   float* scales_x;  // of rows; groups: [step][row]
 };
-constexpr int barriers = 2 * stages + 2;
+constexpr bool copies_x = !mx && bm >= 16;     // fp4 wants k in another order
+constexpr int x_barriers = copies_x ? 8 : 0;  // each of a part of X's steps
+constexpr int barriers = 2 * stages + 2 + x_barriers;
 
 __device__ inline Places places_in(char* lds, u64* barrier, int part_steps) {
   Places at;
@@ -72,6 +75,7 @@ __device__ inline Places places_in(char* lds, u64* barrier, int part_steps) {
   at.full = wt::lds_address(barrier);
   at.empty = at.full + 8 * stages;
   at.arrived = at.empty + 8 * stages;
+  at.x_full = at.arrived + 16;
   at.x = at.ring + stages * stage_bytes;
   at.exchange = reinterpret_cast<float*>(start + stages * stage_bytes + part_steps * x_step_bytes);
   at.scales_w = at.exchange + 2 * exchange_floats;
@@ -91,6 +95,7 @@ __device__ inline void make_barriers(const Places& at) {
       wt::barrier_init(at.empty + 8 * i, 4 * wn);
     }
     for (int i = 0; i < 2; ++i) wt::barrier_init(at.arrived + 8 * i, 4 * wn * contributions);
+    for (int i = 0; i < x_barriers; ++i) wt::barrier_init(at.x_full + 8 * i, 1);
     wt::fence_barrier_init();
   }
   __syncwarp();
@@ -176,22 +181,42 @@ __device__ inline void copy_step(const Places& at, u32 slot, const SourceW& w, c
   }
 }
 
-/// One thread: all of a block's W. tile_at(unit) says where a unit's rows are.
-template <class TileAt>
-__device__ inline void copy_units(const Places& at, const SourceW& w, Units units, Steps steps, const TileAt& tile_at) {
+/// Steps of X that share a barrier.
+__device__ inline int steps_of_x_barrier(Steps steps) {
+  return (steps.end - steps.begin + x_barriers - 1) / wt::max(1, x_barriers);
+}
+/// One thread: bm rows of X from `row` on, in the order of k.
+__device__ inline void copy_x(const Places& at, const TensorMap* x, Steps steps, int row, int matrix) {
+  const int count = steps.end - steps.begin, together = steps_of_x_barrier(steps);
+  for (int i = 0; i < count; ++i) {
+    const u32 barrier = at.x_full + 8 * (i / together);
+    if (i % together == 0) wt::barrier_arrive_expect(barrier, wt::min(together, count - i) * x_step_bytes);
+    wt::copy_tensor(at.x + i * x_step_bytes, x, (steps.begin + i) * row_bytes, row, matrix, barrier);
+  }
+}
+
+/// One thread: all of a block's W. tile_at(unit) says where a unit's rows are. `filled_once` is called when the ring
+/// has been filled for the first time.
+template <class TileAt, class FilledOnce>
+__device__ inline void copy_units(const Places& at, const SourceW& w, Units units, Steps steps, const TileAt& tile_at,
+                                  const FilledOnce& filled_once) {
   Slot slot;
   int filled = 0;
+  bool called = false;
   for (int unit = units.begin; unit < units.end; ++unit) {
     const TileW tile = tile_at(unit);
     for (int step = steps.begin; step < steps.end; ++step, slot.next()) {
       if (filled < stages) {
         ++filled;
       } else {
+        if (!called) filled_once();
+        called = true;
         wt::barrier_wait(at.empty + 8 * slot.number, slot.parity ^ 1);
       }
       copy_step(at, slot.number, w, tile, step);
     }
   }
+  if (!called) filled_once();
 }
 
 }  // namespace narrow

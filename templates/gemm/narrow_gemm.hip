@@ -1,6 +1,6 @@
 // C = X W^T on the narrow path of the gemm operator.
 struct Params {
-  narrow::TensorMap w;
+  narrow::TensorMap w, x_map;
   const char* x;
   const char* scale_x;
   const void* scale_w;
@@ -45,7 +45,7 @@ __device__ inline void make_units(const Params& p, const Places& at, Units units
       if (rows_of >= 0) worker_barrier();  // others still multiply with what lies there
       rows_of = unit / across(p);
       const char* const x = p.x + tile.matrix * p.x_batch + tile.i0 * p.x_stride;
-      load_x(at, steps, rows, p.x_chunks, [&](int row) { return x + row * p.x_stride; });
+      if (!copies_x || number > 0) load_x(at, steps, rows, p.x_chunks, [&](int row) { return x + row * p.x_stride; });
       if (number == 0) wait_for_barriers();
       const auto* const scale_x = reinterpret_cast<const float*>(p.scale_x) + tile.i0;
       if constexpr (row_scales_x) {
@@ -95,10 +95,18 @@ extern "C" __global__ WT_NARROW_CLUSTER __launch_bounds__(cfg::threads, cfg::bes
     make_barriers(at);
     if (wt::lane() == 0) {
       wt::prefetch_tensor_map(&p.w);
+      if constexpr (copies_x) wt::prefetch_tensor_map(&p.x_map);
       const SourceW w{&p.w, p.n, p.scale_rows, p.scale_cols};
-      copy_units(at, w, units, steps, [&](int unit) {
+      const auto tile_at = [&](int unit) {
         const Tile tile = tile_of(p, unit);
         return TileW{tile.j0, tile.matrix, static_cast<const char*>(p.scale_w)};
+      };
+      copy_units(at, w, units, steps, tile_at, [&] {
+        if constexpr (copies_x) {
+          if constexpr (cfg::overlap == 1) wt::wait_for_predecessor();
+          const Tile first = tile_of(p, units.begin);
+          copy_x(at, &p.x_map, steps, first.i0, first.matrix);
+        }
       });
     }
     __syncwarp();

@@ -59,7 +59,8 @@ __device__ inline void load_x(const Places& at, Steps steps, int rows, int x_chu
         part_words(natural[b], parted);
         WT_UNROLL
         for (int e = 0; e < together; ++e)
-          wt::store_lds(place_of_chunk(at.x, item / step_items, item % step_items * together + e, i / items), parted[e]);
+          wt::store_lds(place_of_chunk(at.x, item / step_items, item % step_items * together + e, i / items),
+                        parted[e]);
       }
     } else {
       const int item = base % items, position = steps.begin * 8 + item;

@@ -23,6 +23,8 @@ __device__ inline void sum_steps(float (&sum)[sums], const Places& at, const Wor
   WT_UNROLL
   for (int i = 0; i < sums; ++i) sum[i] = 0.0f;
   u32 before = 0;
+  int x_there = 0;  // steps of X that are known to be there
+  const int x_together = copies_x ? steps_of_x_barrier(steps) : 0;
   const u64 x0 = wt::wgmma_operand(at.x);
   const u64 w0 = wt::wgmma_operand(at.ring + me.column * 64 * row_bytes);
   for (int step = steps.begin; step < steps.end; ++step, slot.next()) {
@@ -31,6 +33,11 @@ __device__ inline void sum_steps(float (&sum)[sums], const Places& at, const Wor
     const u64 x = x0 + static_cast<u64>(index * (x_step_bytes / 16));
     const u32 stage = at.ring + slot.number * stage_bytes, empty = at.empty + 8 * slot.number;
     const float scale_w = groups ? factor_w(step) : 1.0f;
+    if (copies_x && index >= x_there) {
+      // Of the first X; another one is there as a whole (loaded).
+      wt::barrier_wait(at.x_full + 8 * (index / x_together), 0);
+      x_there = (index / x_together + 1) * x_together;
+    }
     wt::barrier_wait(at.full + 8 * slot.number, slot.parity);
     if constexpr (mx) {
       const RowsOfW rows(stage + me.column * 64 * row_bytes, stage + stage_w + me.column * 2 * unit_bytes);

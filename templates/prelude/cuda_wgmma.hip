@@ -139,8 +139,8 @@ __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
 }
 /// Its halves, for waves that have something to do between them, and for barriers made with fence_barrier_init: other
-/// writes before the arrival are not waited for. Only in clusters: the compiler makes a barrier of the block of the wait
-/// where there are none, and nothing of the arrival.
+/// writes before the arrival are not waited for. Only in clusters: where there are none the compiler makes a barrier of
+/// the block of the wait, and nothing of the arrival.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
 /// An arrival at the barrier that lies at the same address in another block of the cluster.
