@@ -219,8 +219,9 @@ class Gemm final : public Operator {
     const Dims d(problem);
     // Of quantised operands only the sums' order is open: as with bf16.
     Tolerance limit = product_tolerance(d.format.x == DType::f32 ? DType::f32 : DType::bf16, d.format.out);
-    // Hopper's matrix instructions add products of fp8 with some 14 bits behind the point of the largest of them.
-    if (d.format.x == DType::fp8 && d.format.w == DType::fp8) limit.absolute = 5e-3;
+    // Hopper's matrix instructions add products of fp8 with 13 bits behind the point of the largest of them. Where both
+    // operands have an outlier that is much: of 25 million outputs the worst is off by 1.03e-2, in every configuration.
+    if (d.format.x == DType::fp8 && d.format.w == DType::fp8) limit.absolute = 1e-2;
     return limit;
   }
 

@@ -1,6 +1,10 @@
 // gemm on ragged shapes, in all its paths.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numeric>
+#include <span>
+
 #include "operator_harness.h"
 #include "templates/gemm/product.h"
 #include "templates/registry.h"
@@ -53,6 +57,47 @@ TEST(GemmSpace, HasHundredsOfPointsForServedShapes) {
       EXPECT_GE(op.space(problem, limits).enumerate().size(), 300u) << limits.arch << " m=" << m;
     }
   }
+}
+
+/// A product of fp8 rows as Hopper's matrix instructions add it up: of 32 products and the sum so far each is cut off
+/// 13 bits behind the point of the largest. Every 128 go to a float.
+double added_by_hopper(const std::vector<double>& products) {
+  double total = 0;
+  for (std::size_t group = 0; group < products.size(); group += 128) {
+    double sum = 0;
+    for (std::size_t first = group; first < group + 128; first += 32) {
+      const std::span<const double> some(products.data() + first, 32);
+      double largest = std::fabs(sum);
+      for (const double product : some) largest = std::max(largest, std::fabs(product));
+      if (largest == 0) continue;
+      const double unit = std::ldexp(1.0, std::ilogb(largest) - 13);
+      double units = std::trunc(sum / unit);
+      for (const double product : some) units += std::trunc(product / unit);
+      sum = units * unit;
+    }
+    total += sum;
+  }
+  return total;
+}
+
+// An H200 gave 0.30078125 for this output, the one that is furthest off, whatever the configuration.
+TEST(GemmTolerance, AllowsWhatHoppersFp8Gives) {
+  const Operator& op = get_operator("gemm");
+  const Problem problem{"gemm", "fp8_token", {{"batch", 1}, {"m", 4096}, {"n", 6144}, {"k", 3072}}};
+  std::vector<HostTensor> tensors;
+  for (const OperandSpec& spec : op.operands(problem)) tensors.emplace_back(spec.dtype, spec.count());
+  std::mt19937_64 random(1);
+  op.fill(problem, random, tensors);
+  constexpr std::int64_t row = 3543, column = 2674, k = 3072;
+  std::vector<double> products;
+  for (std::int64_t i = 0; i < k; ++i) products.push_back(tensors[0].at(row * k + i) * tensors[2].at(column * k + i));
+  const double scale = tensors[1].at(row) * tensors[3].at(column);
+  const double exact = std::accumulate(products.begin(), products.end(), 0.0) * scale;
+  const double hopper = added_by_hopper(products) * scale;
+  EXPECT_NEAR(hopper, 0.30078125, 0x1p-10) << "bf16 has steps of 2^-9 there";
+  const Tolerance limit = op.tolerance(problem);
+  EXPECT_GT(std::fabs(0.30078125 - exact), 7e-3);
+  EXPECT_LE(std::fabs(0.30078125 - exact), limit.absolute + limit.relative * std::fabs(exact));
 }
 
 }  // namespace
