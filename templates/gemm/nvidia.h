@@ -1,5 +1,5 @@
-// The matrix paths of gemm and grouped_gemm on NVIDIA GPUs together: stream and narrow (few rows of X; the latter gemm's
-// alone) and warpgroup (tens and more). templates/gemm/matrix.h hands on to what is here.
+// The matrix paths of gemm and grouped_gemm on NVIDIA GPUs together: stream and, for gemm alone, narrow (few rows of
+// X), and warpgroup (tens and more). templates/gemm/matrix.h hands on to what is here.
 #pragma once
 
 #include "templates/gemm/matrix.h"
