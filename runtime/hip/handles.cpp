@@ -65,10 +65,9 @@ void launch(const Api& api, hipFunction_t function, std::span<const std::uint32_
   // HIP takes a non-const pointer but only reads the packed parameters.
   void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(params.data()), HIP_LAUNCH_PARAM_BUFFER_SIZE,
                    &size, HIP_LAUNCH_PARAM_END};
-  const hipError_t code = api.hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                                    lds_bytes, stream, nullptr, extra);
-  if (code == hipSuccess) return;  // thousands of launches a second: the text only where it is read
-  check(api, code,
+  check(api,
+        api.hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], lds_bytes, stream,
+                                  nullptr, extra),
         fmt::format("hipModuleLaunchKernel grid {}x{}x{} block {}x{}x{} lds {}", grid[0], grid[1], grid[2], block[0],
                     block[1], block[2], lds_bytes));
 }

@@ -84,16 +84,8 @@ class CompileService::Impl {
   std::shared_future<CompileResult> submit(CompileRequest request, Done done) {
     std::shared_ptr<const WorkerSetup> setup = setup_of(request.device);
     const std::string key = key_of(request, *setup);
-    tally(&CompileCounters::submitted);
-    // What is there already does not wait until a thread has compiled what is not.
-    if (std::optional<CompileResult> cached = from_cache(key)) {
-      std::promise<CompileResult> promise;
-      promise.set_value(std::move(*cached));
-      std::shared_future<CompileResult> future = promise.get_future().share();
-      if (done) done(future);
-      return future;
-    }
     const std::lock_guard lock(mutex_);
+    ++counters_.submitted;
     if (const auto found = in_flight_.find(key); found != in_flight_.end() && !found->second->given_up) {
       ++counters_.shared;
       if (done) found->second->done.push_back(std::move(done));
@@ -185,21 +177,16 @@ class CompileService::Impl {
     for (const Done& call : done) call(job.future);
   }
 
-  std::optional<CompileResult> from_cache(const std::string& key) {
-    std::optional<CachedCode> cached = cache_.load(key);
-    if (!cached) return std::nullopt;
-    CompileResult result;
-    result.code = std::move(cached->code);
-    result.log = std::move(cached->log);
-    result.resources = cached->resources;
-    result.from_cache = true;
-    tally(&CompileCounters::from_cache);
-    return result;
-  }
-
   CompileResult run(const Job& job, CompileWorker& worker) {
-    // Somebody else's, since it was asked for.
-    if (std::optional<CompileResult> cached = from_cache(job.key)) return std::move(*cached);
+    if (std::optional<CachedCode> cached = cache_.load(job.key)) {
+      CompileResult result;
+      result.code = std::move(cached->code);
+      result.log = std::move(cached->log);
+      result.resources = cached->resources;
+      result.from_cache = true;
+      tally(&CompileCounters::from_cache);
+      return result;
+    }
     tally(&CompileCounters::compiled);
     CompileResult result = worker.compile(job.request, *job.setup, next_folder(), options_.timeout, job.given_up);
     if (job.given_up) std::rethrow_exception(given_up("given up while it was compiled"));

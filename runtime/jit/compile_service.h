@@ -64,8 +64,7 @@ class CompileService {
 
   /// Throws Error usage for a device spec that is none and not_found when there is no compiler for it.
   std::shared_future<CompileResult> submit(CompileRequest request);
-  /// Same; `done` is called once, with the finished future: by this thread when the result is in the cache, else by one
-  /// of this service, which it must not hold up.
+  /// Same; `done` is called once, with the finished future, by a thread of this service, which it must not hold up.
   void submit(CompileRequest request, std::function<void(std::shared_future<CompileResult>)> done);
   CompileResult compile(CompileRequest request) { return submit(std::move(request)).get(); }
   /// All requests that are not finished fail with Error internal, within a tenth of a second: for the end of a run.

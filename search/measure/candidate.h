@@ -34,8 +34,6 @@ class Candidate {
   virtual int sets() const { return 1; }
   /// Gives the device `count` runs back to back; does not wait.
   virtual void begin_timed(int count) = 0;
-  /// What the next begin_timed() of so many runs would have to make first; may be called while the device is at work.
-  virtual void make_ready(int count) { (void)count; }
   /// Waits for them; microseconds of all together, on the device's clock.
   virtual double end_timed() = 0;
   double timed(int count) {

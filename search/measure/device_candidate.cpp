@@ -47,7 +47,8 @@ class DeviceCandidate : public Candidate {
   int sets() const override { return static_cast<int>(launches_.size()); }
 
   void begin_timed(int count) override {
-    const int first = first_set(count);
+    // Samples of fewer runs than there are sets begin where the last one ended.
+    const int first = count < sets() ? next_set_ : 0;
     next_set_ = first + count < sets() ? first + count : 0;
     const hip::GraphExec* graph = count > 1 ? graph_of(first, count) : nullptr;
     hip::check(api_, api_.hipEventRecord(begin_.get(), stream_.get()), "hipEventRecord");
@@ -57,10 +58,6 @@ class DeviceCandidate : public Candidate {
       enqueue_many(first, count);
     }
     hip::check(api_, api_.hipEventRecord(end_.get(), stream_.get()), "hipEventRecord");
-  }
-
-  void make_ready(int count) override {
-    if (count > 1) (void)graph_of(first_set(count), count);
   }
 
   double end_timed() override {
@@ -75,9 +72,6 @@ class DeviceCandidate : public Candidate {
 
  private:
   void use_device() { hip::check(api_, api_.hipSetDevice(pool_.device()), "hipSetDevice"); }
-
-  /// Samples of fewer runs than there are sets begin where the last one ended.
-  int first_set(int count) const { return count < sets() ? next_set_ : 0; }
 
   void enqueue_many(int first, int count) {
     for (int i = first; i < first + count; ++i)

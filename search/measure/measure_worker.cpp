@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,9 +19,6 @@
 
 namespace wavetune::measure {
 namespace {
-
-// A driver that has something to measure asks within this time after an answer.
-constexpr std::chrono::milliseconds soon{2};
 
 /// Answers requests. Heads are {"type": "open" | "checks" | "prepare" | "prepare_ahead" | "measure" | "contest" |
 /// "peak",
@@ -54,7 +50,7 @@ class Worker {
   }
 
   bool device_lost() const { return bench_ && bench_->device_lost(); }
-  /// When nothing is asked for.
+  /// After an answer.
   void tidy_up() {
     if (bench_) bench_->tidy_up();
   }
@@ -164,13 +160,7 @@ int serve_measurements(FindOperator find) {
   process::MessageChannel channel(STDIN_FILENO, process::take_standard_output());
   Worker worker(std::move(find));
   std::string message;
-  for (;;) {
-    process::ReadOutcome received = channel.receive(message, soon);
-    if (received == process::ReadOutcome::timeout) {
-      worker.tidy_up();
-      received = channel.receive(message);
-    }
-    if (received != process::ReadOutcome::message) break;
+  while (channel.receive(message) == process::ReadOutcome::message) {
     nlohmann::json answer;
     try {
       std::span<const std::byte> payload;
@@ -182,6 +172,7 @@ int serve_measurements(FindOperator find) {
     if (!channel.send(jit::pack_message(answer))) break;
     // The driver starts another process; what this one would measure is not to be trusted.
     if (worker.device_lost()) ::_exit(1);
+    worker.tidy_up();
   }
   return 0;
 }

@@ -12,8 +12,6 @@ constexpr int most_launches_in_a_sample = 500;
 constexpr int fewest_samples = 3;
 // Standard errors between a loser's median and what it would have to be.
 constexpr double certainty = 3;
-// Another number of launches is another graph, so samples are made longer only where that makes them clearly longer.
-constexpr double clearly_more = 1.25;
 // A device that stays slow (its power limit) is measured as it is.
 constexpr int most_retaken = 5;
 
@@ -86,19 +84,13 @@ TimingResult time_kernel(const TimedKernel& kernel, const TimingLimits& limits, 
     const double took = kernel.run(count);
     warmed_us += std::max(took, 1.0);
     launch_us = std::max(1e-3, std::min(launch_us, took / count));
-    return took / count;
+    count = launches_of_a_sample(launch_us, limits.sample_us, kernel.sets);
+    return took;
   };
-  const double probe_us = warm_up();
+  const int probed = count;
+  const double probe_us = warm_up() / probed;
   if (hopeless(probe_us)) return only_sample(probe_us);
-  for (bool first_of_its_length = false;;) {
-    const int better = launches_of_a_sample(launch_us, limits.sample_us, kernel.sets);
-    const int next = better > clearly_more * count ? better : count;
-    if (next == count && !first_of_its_length && warmed_us >= limits.warm_up_us) break;
-    if (next != count && kernel.announce) kernel.announce(next);
-    warm_up();
-    first_of_its_length = next != count;
-    count = next;
-  }
+  while (warmed_us < limits.warm_up_us) warm_up();
 
   double spent_us = 0;
   const auto surely_slower = [&] {

@@ -37,9 +37,6 @@ struct TimedKernel {
   TimedRun run;
   int sets = 1;                            ///< of operands that runs walk through (Candidate::sets)
   std::function<bool()> slowed_down = {};  ///< whether the device was, during the last run; empty: never
-  /// Runs of so many launches come after the next run, during which they can be made ready; empty: nobody needs to
-  /// know.
-  std::function<void(int count)> announce = {};
 };
 
 /// `incumbent_us` <= 0: there is none, no early stop.

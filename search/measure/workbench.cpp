@@ -19,9 +19,6 @@ using templates::HostTensor;
 constexpr std::chrono::milliseconds soon_cold{50};
 constexpr double cold_warm_up_us = 10'000;
 constexpr double most_warm_up_runs = 64;  // at once, beside the compare
-// What the host does beside runs of the device takes about so long (it asks the driver for clocks, unloads code):
-// beside shorter ones the device would wait for it.
-constexpr double lasts_us = 100;
 // Deviations seen by the device are rounded: what is so near the tolerance is decided on the host.
 constexpr double surely_within = 0.999;
 
@@ -110,6 +107,7 @@ std::unique_ptr<ProblemShelf> Workbench::make_shelf() const {
 
 Workbench::Selection Workbench::set_problem(std::shared_ptr<const PreparedProblem> prepared) {
   busy_us_ = 0;
+  tidy_up();
   Selection selection;
   try {
     const Busy reference(*this);
@@ -197,14 +195,9 @@ double Workbench::verify(Candidate& candidate, int warm_up, MeasureResult& resul
   return took;
 }
 
-/// `lasts`: there is time for other work meanwhile.
-double Workbench::run(Candidate& candidate, int count, bool lasts) {
+double Workbench::run(Candidate& candidate, int count) {
   candidate.begin_timed(count);
-  if (lasts) {
-    watch_.look();
-    last_.reset();
-  }
-  if (announced_ > 0) candidate.make_ready(std::exchange(announced_, 0));
+  watch_.look();
   const double took = candidate.end_timed();
   last_work_ = Clock::now();
   busy_us_ += took;
@@ -212,21 +205,14 @@ double Workbench::run(Candidate& candidate, int count, bool lasts) {
 }
 
 TimedKernel Workbench::timed(Candidate& candidate) {
-  return {[this, &candidate, launch_us = 0.0](int count) mutable {
-            const double took = run(candidate, count, launch_us * count >= lasts_us);
-            launch_us = took / count;
-            return took;
-          },
-          candidate.sets(), [this] { return watch_.slowed_down(); }, [this](int count) { announced_ = count; }};
+  return {[this, &candidate](int count) { return run(candidate, count); }, candidate.sets(),
+          [this] { return watch_.slowed_down(); }};
 }
 
 MeasureResult Workbench::measure(const MeasureRequest& request) {
   MeasureResult result;
   busy_us_ = 0;
-  announced_ = 0;
-  last_ = std::move(candidate_);
-  // The CPU has its cores for one thing at a time, and collectives hold memory of all devices.
-  if (provider_.kind() == hip::ProviderKind::cpu || is_collective()) tidy_up();
+  tidy_up();
   watch_.begin();
   const bool cold = provider_.kind() != hip::ProviderKind::cpu && Clock::now() - last_work_ > soon_cold;
   try {
@@ -272,7 +258,6 @@ MeasureResult Workbench::measure(const MeasureRequest& request) {
 
 std::vector<MeasureResult> Workbench::contest(const ContestRequest& request) {
   busy_us_ = 0;
-  announced_ = 0;
   tidy_up();
   watch_.begin();
   shelf_->begin();

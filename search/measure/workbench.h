@@ -41,12 +41,9 @@ class Workbench {
   /// Configurations that were right when they were measured alone, timed in turns (time_in_turns). One result each.
   std::vector<MeasureResult> contest(const ContestRequest& request);
 
-  /// Unloads what was measured last. Nobody has to wait for that who only wants to know its time: call it when nothing
-  /// is asked for; otherwise the next measurement does it while the device is at work.
-  void tidy_up() {
-    last_.reset();
-    candidate_.reset();
-  }
+  /// Unloads what was measured last. Nobody has to wait for that who only wants to know its time: call it when the
+  /// answer has been sent; otherwise the next request does it.
+  void tidy_up() { candidate_.reset(); }
 
   /// A kernel failed on the device: this process must not measure any more.
   bool device_lost() const { return device_lost_; }
@@ -62,7 +59,7 @@ class Workbench {
   std::optional<std::string> damage_by(Candidate& candidate);
   double verify(Candidate& candidate, int warm_up, MeasureResult& result);
   TimedKernel timed(Candidate& candidate);
-  double run(Candidate& candidate, int count, bool lasts);
+  double run(Candidate& candidate, int count);
 
   const hip::Provider& provider_;
   int device_;
@@ -70,9 +67,7 @@ class Workbench {
   std::unique_ptr<DeviceChecks> checks_;
   std::unique_ptr<ProblemShelf> shelf_;
   OperandPool* pool_ = nullptr;           ///< of the shelf, that the candidate in work runs over; null: it has its own
-  std::unique_ptr<Candidate> candidate_;  ///< in work, or measured last
-  std::unique_ptr<Candidate> last_;       ///< the one before, until there is time to unload it
-  int announced_ = 0;                     ///< runs of a sample that candidates are to be made ready for; 0: none
+  std::unique_ptr<Candidate> candidate_;  ///< measured last
   bool device_lost_ = false;
   double busy_us_ = 0;  ///< of the request in work
   std::chrono::steady_clock::time_point last_work_{};

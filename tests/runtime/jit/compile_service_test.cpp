@@ -69,21 +69,6 @@ TEST_F(Service, CompilesOnceAndThenReadsTheCache) {
   EXPECT_TRUE(test::compile_workers().empty()) << "a hit needs no worker";
 }
 
-TEST_F(Service, WhatIsInTheCacheDoesNotWaitForCompiles) {
-  CompileService service(options());
-  ASSERT_EQ(service.compile(request(kernel)).outcome, db::Outcome::ok);
-  const auto running = service.submit(request(endless_source()));
-  int called = 0;
-  service.submit(request(kernel), [&](const std::shared_future<CompileResult>& future) {
-    ++called;
-    EXPECT_TRUE(future.get().from_cache);
-  });
-  EXPECT_EQ(called, 1);
-  EXPECT_TRUE(service.submit(request(kernel)).get().from_cache);
-  EXPECT_EQ(running.wait_for(0s), std::future_status::timeout);
-  EXPECT_EQ(service.counters().from_cache, 2);
-}
-
 TEST_F(Service, ACompileErrorHasItsLogWithoutTemporaryPaths) {
   CompileService service(options());
   const CompileResult result = service.compile(request("this is not C++\n"));

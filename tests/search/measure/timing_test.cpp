@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -105,38 +104,6 @@ TEST(TimeKernel, SamplesUseAllSetsOfOperandsAlike) {
   timed.sets = 14;
   time_kernel(timed, {}, 0);
   for (std::size_t i = 2; i < kernel.counts.size(); ++i) EXPECT_EQ(kernel.counts[i] % 14, 0) << kernel.counts[i];
-}
-
-// A launch alone seems longer than it is; what samples need is made during a run of the length that is there already.
-TEST(TimeKernel, LongerSamplesAreAnnouncedARunAheadAndOnlyWhenClearlyLonger) {
-  std::vector<int> counts, announced;
-  std::vector<std::size_t> announced_before_run;
-  TimedKernel kernel{[&](int count) {
-    counts.push_back(count);
-    return 8 + 5.0 * count;
-  }};
-  kernel.announce = [&](int count) {
-    announced.push_back(count);
-    announced_before_run.push_back(counts.size());
-  };
-  const TimingLimits limits = default_timing(hip::ProviderKind::cuda);
-  const TimingResult result = time_kernel(kernel, limits, 0);
-  EXPECT_EQ(announced, std::vector<int>{47});
-  EXPECT_EQ(announced_before_run, std::vector<std::size_t>{3}) << "two launches alone and the probe";
-  const std::vector<int> expected{1, 1, 20, 20, 47};
-  ASSERT_GE(counts.size(), expected.size() + result.samples_us.size());
-  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counts.begin()));
-  EXPECT_TRUE(std::all_of(counts.begin() + 4, counts.end(), [](int count) { return count == 47; }));
-  // One that turns out as thought is run as it is.
-  counts.clear();
-  announced.clear();
-  kernel.run = [&](int count) {
-    counts.push_back(count);
-    return 10.0 * count - 0.1 * (count - 1);
-  };
-  time_kernel(kernel, limits, 0);
-  EXPECT_TRUE(announced.empty());
-  EXPECT_TRUE(std::all_of(counts.begin() + 2, counts.end(), [](int count) { return count == 25; }));
 }
 
 TEST(TimeKernel, SamplesOfASlowedDownDeviceAreTakenAgainAFewTimes) {
